@@ -205,7 +205,7 @@ def solve_current(
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     scene = depsgraph.scene
-    near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
+    near = partial(rig_ground, scene, armature_object, [scene.frame_float], at_rest=True)
     seen = armature_object.evaluated_get(depsgraph)
     solved = solve_sample(armature_object, seen, ready, samples, frame_settings, near)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones

@@ -261,7 +261,7 @@ def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | N
     """
     low, high = extent(target)
     origin = np.array([[target.matrix_world.translation[:]]])
-    ground = rig_ground(scene, target, [scene.frame_current_final], origin[0], max(high - low, 1e-3))
+    ground = rig_ground(scene, target, [scene.frame_float], origin[0], max(high - low, 1e-3))
     if ground is None and target.ccd_rig.ground.kind == "REST":
         return None
     height = np.nan if ground is None else float(seen_below(ground, origin, np.array([high]))[0, 0])

@@ -196,6 +196,42 @@ def test_a_foot_goes_along_with_ground_that_moves(ext, bake):
     np.testing.assert_allclose(feet - feet[0], np.repeat(gone[:, None], 2, axis=1), atol=SLIP)
 
 
+def squatting(frames):
+    """A figure whose hips are keyed low enough for both feet, planted on its ground."""
+    rig = walks.figure()
+    for frame in frames:
+        rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    for tip in ("foot.L", "foot.R"):
+        plant(rig, tip)
+    return rig
+
+
+def lift(heights):
+    """Level ground at keyed heights."""
+    thing = plane("Lift", lambda x, y: 0.0)
+    for frame, height in heights.items():
+        thing.location.z = height
+        thing.keyframe_insert("location", frame=frame)
+    return thing
+
+
+def test_solve_reads_the_ground_of_a_remapped_scene_where_it_is_shown():
+    """Frame 11 of a scene twice as slow shows what is keyed at frame 6, see Blender's Time Stretching."""
+    rig, scene = squatting((1,)), bpy.context.scene
+    thing = lift({1: 0.0, 21: 0.1})
+    stand_on(rig, thing)
+    scene.render.frame_map_old, scene.render.frame_map_new = 100, 200
+    scene.frame_set(11)
+    rigs.update()
+    shown = thing.matrix_world.translation.z
+    assert 0.0 < shown < 0.04, "the scene is remapped"
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    height = rig.data.bones["foot.L"].head_local.z
+    assert rig.pose.bones["foot.L"].head.z == pytest.approx(shown + height, abs=ON)
+
+
 def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start = scene.frame_end = 1
