@@ -199,8 +199,7 @@ def first_ground(
         RigError: an object has no faces, or a vertex is not a number.
     """
     with shared_scene(scene) as shared:
-        for each in objects:
-            shared.isolated.collection.objects.link(each)
+        shared.show(objects)
         pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
         yield 0.0
         lines, triangles = _lines(pieces), _faces(pieces)
@@ -244,8 +243,7 @@ def moving_ground(
     blocks: list[GroundBlock] = []
     count, moved = 0, False
     with shared_scene(scene) as shared:
-        for each in objects:
-            shared.isolated.collection.objects.link(each)
+        shared.show(objects)
         pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
         start, triangles = _lines(pieces).astype(np.float32), _faces(pieces)
         yield 0.0

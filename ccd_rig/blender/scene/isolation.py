@@ -79,6 +79,18 @@ class SharedScene:
             _refer(probe, armature_object, evaluated[first : first + PROBED], paths[first : first + PROBED])
             self.isolated.collection.objects.link(probe)
 
+    def show(self, objects: Sequence[bpy.types.Object]) -> None:
+        """Make the scene evaluate the surfaces of objects, with modifiers, even if they are hidden."""
+        for first in range(0, len(objects), PROBED):
+            probe = bpy.data.objects.new(ISOLATED, None)
+            self._probes.append(probe)
+            for each in objects[first : first + PROBED]:
+                constraint: Any = probe.constraints.new("SHRINKWRAP")  # depends on the target's surface
+                constraint.target, constraint.influence = each, 0.0
+            self.isolated.collection.objects.link(probe)
+        for each in objects:  # without this Blender makes no instances
+            self.isolated.collection.objects.link(each)
+
     def clear(self) -> None:
         """Remove the empties, all at once: a removal searches the entire file."""
         probes = []

@@ -232,6 +232,33 @@ def test_solve_reads_the_ground_of_a_remapped_scene_where_it_is_shown():
     assert rig.pose.bones["foot.L"].head.z == pytest.approx(shown + height, abs=ON)
 
 
+@pytest.mark.parametrize("kind", ["MESH", "CURVE"])
+def test_hidden_ground_is_read_frame_by_frame(ext, bake, kind):
+    """Hidden by its monitor icon: Blender does not evaluate it in the scene by itself."""
+    rig, scene = squatting((1, 11)), bpy.context.scene
+    thing = lift({1: -0.05, 11: 0.05})
+    if kind == "CURVE":
+        data = bpy.data.curves.new("Band", "CURVE")
+        data.extrude = 8.0
+        spline = data.splines.new("POLY")
+        spline.points.add(1)
+        for point, x in zip(spline.points, (-8.0, 8.0), strict=True):
+            point.co, point.tilt = (x, 0.0, 0.0, 1.0), math.pi / 2.0
+        band = rigs.link(data, "Band")
+        data.dimensions = "3D"
+        band.parent, thing = thing, band
+    stand_on(rig, thing)
+    rigs.update()
+    baked = []
+    for hidden in (False, True):
+        thing.hide_viewport = hidden
+        bake.bake(scene, rig, bake.BakeSettings(1, 11))
+        baked.append(walks.heads(rig, ("foot.L",), range(1, 12))[:, 0, 2])
+    shown, hidden = baked
+    assert np.ptp(shown) == pytest.approx(0.1, abs=2.0 * ON)
+    np.testing.assert_allclose(hidden, shown, atol=SLIP)
+
+
 def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start = scene.frame_end = 1
