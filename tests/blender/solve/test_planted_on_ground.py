@@ -259,6 +259,23 @@ def test_hidden_ground_is_read_frame_by_frame(ext, bake, kind):
     np.testing.assert_allclose(hidden, shown, atol=SLIP)
 
 
+def test_the_ground_at_rest_is_that_of_the_first_frame_whatever_frame_is_shown(ext, bake):
+    """The armature object sinks by its keys: feet stay down where it stood as the range began."""
+    scene, height = bpy.context.scene, None
+    for shown in (1, 11):
+        rig = squatting((1, 11))
+        for frame, z in ((1, 0.2), (11, 0.15)):
+            rig.location.z = z
+            rig.keyframe_insert("location", frame=frame)
+        scene.frame_set(shown)
+        rigs.update()
+        bake.bake(scene, rig, bake.BakeSettings(1, 11))
+        height = rig.data.bones["foot.L"].head_local.z
+        feet = walks.heads(rig, ("foot.L",), range(1, 12))[:, 0, 2]
+        np.testing.assert_allclose(feet, 0.2 + height, atol=ON)
+        bpy.data.objects.remove(rig)
+
+
 def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start = scene.frame_end = 1
