@@ -273,7 +273,7 @@ def _check(
     all_problems = list(_object_problems(armature_object, scene))
     all_problems += _choice_problems(armature_object, names)
     if not all_problems:
-        chosen = _chosen(armature_object, names)
+        chosen = chosen_rows(armature_object, names)
         valid = []
         figure = body.body_of(armature_object, chosen, body_choice)
         for row in chosen:
@@ -324,7 +324,7 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
             yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
 
 
-def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:
+def chosen_rows(armature_object: Any, names: Sequence[str]) -> list[Any]:
     """Stored constraints of these names, or all enabled ones."""
     return [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
 
@@ -622,7 +622,7 @@ def helped(
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
     tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
-    end = _common_carrier([bone for top in tops for bone in top])
+    end = common_carrier([bone for top in tops for bone in top])
     roots = [
         chain[: each.chain_length or None]
         for each, chain in zip(constraints, whole, strict=True)
@@ -658,7 +658,7 @@ def helped(
     return tuple(with_body)
 
 
-def _common_carrier(bones: Sequence[bpy.types.PoseBone]) -> str:
+def common_carrier(bones: Sequence[bpy.types.PoseBone]) -> str:
     """The name of the nearest bone that is each of these, or carries it; empty for none."""
     joined: dict[str, int] = {}  # by bone: where its way up meets that of the first bone
     first: list[str] = []

@@ -373,10 +373,14 @@ def require_evaluable(
             _refuse_soft(start, mover.thing)
 
 
-def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
-    """Yield the movers of an armature, of its constrained bones, and of their targets and poles."""
+def all_movers(armature_object: bpy.types.Object, rows: Iterable[Any] | None = None) -> Iterator[Mover]:
+    """Yield the movers of an armature, of its constrained bones, and of their targets and poles.
+
+    Args:
+        rows: stored constraints that count; None for all.
+    """
     starts = [Mover(armature_object, "", "")]
-    for row in armature_object.ccd_rig.constraints:
+    for row in armature_object.ccd_rig.constraints if rows is None else rows:
         starts.append(Mover(armature_object, row.tip, ""))
         pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
         starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
