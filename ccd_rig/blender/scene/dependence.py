@@ -599,14 +599,16 @@ def _changes(scene: bpy.types.Scene, variable: Any) -> bool:
         # The isolated scene has the frame of the user's scene, and copies of its custom properties.
         if source.context_property != "ACTIVE_SCENE" or not source.data_path.startswith(("frame_", "[")):
             return True
-        return source.data_path in _animated_paths(scene)
+        return _is_animated(scene, source.data_path)
     if variable.type != "SINGLE_PROP" or not isinstance(source.id, bpy.types.Scene):
         return False
-    return source.data_path.startswith("frame_") or source.data_path in _animated_paths(source.id)
+    return source.data_path.startswith("frame_") or _is_animated(source.id, source.data_path)
 
 
-def _animated_paths(scene: bpy.types.Scene) -> set[str]:
-    return {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}
+def _is_animated(scene: bpy.types.Scene, path: str) -> bool:
+    """Whether keys or drivers move a property of a scene, or the array that it is a component of."""
+    animated = {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}
+    return path in animated or path.rpartition("[")[0] in animated
 
 
 # Switches between FK and IK --------------------------------------------------------------------------------

@@ -221,10 +221,28 @@ def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
         setattr(isolated.render, name, getattr(scene.render, name))
     for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
         setattr(isolated, name, getattr(scene, name))
-    for key, value in scene.items():
-        if isinstance(value, bool | int | float | str):  # drivers can read it from the active scene
-            isolated[key] = value
+    for source, copy in zip(_properties(scene.original), _properties(isolated, True), strict=True):
+        for key, value in () if source is None else source.items():
+            copy[key] = _plain(value)  # drivers and handlers can read it from the active scene
     isolated[ISOLATED] = True
+
+
+def _properties(scene: Any, is_made: bool = False) -> list[Any]:
+    """Custom properties of a scene, and those of add-ons where Blender stores them apart.
+
+    Args:
+        is_made: whether the latter are made if there are none; else they are None.
+    """
+    read = getattr(scene, "bl_system_properties_get", None)
+    return [scene] if read is None else [scene, read(do_create=is_made)]
+
+
+def _plain(value: Any) -> Any:
+    """A custom property's value in Python's own types."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    convert = getattr(value, "to_dict", None) or getattr(value, "to_list", None)
+    return value if convert is None else convert()
 
 
 def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:

@@ -57,6 +57,14 @@ def active_scene_driver(rig, row):
     scene_driver(row.target, 1, "CONTEXT_PROP", '["way"]')
 
 
+def animated_array_driver(rig, row):
+    bpy.context.scene["ways"] = [1.0, 2.0, 3.0]
+    for frame in (1, 9):
+        bpy.context.scene["ways"][1] = float(frame)
+        bpy.context.scene.keyframe_insert('["ways"]', index=1, frame=frame)
+    scene_driver(row.target, 1, "CONTEXT_PROP", '["ways"][1]')
+
+
 def active_scene_setting_driver(rig, row):
     scene_driver(row.target, 1, "CONTEXT_PROP", "render.resolution_x")
 
@@ -82,6 +90,7 @@ def simulated_base(rig, row):
         (scene_frame_driver, ["Reach", "'Target'", "frame_current", "the word frame"]),
         (animated_scene_driver, ["Reach", "'Target'", "location of 'Parent'", '["way"]']),
         (active_scene_driver, ["Reach", "'Target'", '["way"]']),
+        (animated_array_driver, ["Reach", "'Target'", '["ways"][1]']),
         (active_scene_setting_driver, ["Reach", "'Target'", "render.resolution_x"]),
     ],
 )
