@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import bpy
@@ -64,6 +65,42 @@ def simulation(thing: bpy.types.Object) -> str:
             if cache is None or not cache.is_baked:
                 return f"the {SIMULATIONS[modifier.type]} '{modifier.name}'"
     return ""
+
+
+def unbaked_nodes(thing: bpy.types.Object) -> str:
+    """Name a modifier with simulation nodes that are not baked to disk; empty if there is none.
+
+    Blender does not tell whether nodes are baked into the file.
+    """
+    for modifier in thing.modifiers:
+        if modifier.type == "NODES" and modifier.show_viewport and _simulates(modifier.node_group, set()):
+            zones = [each for each in modifier.bakes if each.node is not None and each.node.type == _ZONE]
+            if not zones or not all(_is_on_disk(thing, modifier, each) for each in zones):
+                return str(modifier.name)
+    return ""
+
+
+_ZONE = "SIMULATION_OUTPUT"
+
+
+def _simulates(group: Any, seen: set[Any]) -> bool:
+    """Whether a node group, or one inside it that is not seen yet, has a simulation zone."""
+    if group is None or group in seen:
+        return False
+    seen.add(group)
+    return any(
+        not node.mute and (node.type == _ZONE or (node.type == "GROUP" and _simulates(node.node_tree, seen)))
+        for node in group.nodes
+    )
+
+
+def _is_on_disk(thing: bpy.types.Object, modifier: Any, bake: Any) -> bool:
+    """Whether the folder of a simulation zone holds frames."""
+    path = bake.directory if bake.use_custom_path else modifier.bake_directory
+    if not path:
+        return False
+    folder = Path(bpy.path.abspath(path, library=thing.library))
+    return any((folder if bake.use_custom_path else folder / str(bake.bake_id)).glob("meta/*"))
 
 
 BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
@@ -575,6 +612,11 @@ def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
         raise RigError(
             f"{start.trail} follows points of '{thing.name}', which {mover} moves: bake its cache (Physics "
             "properties > Cache) first"
+        )
+    if nodes := unbaked_nodes(thing):
+        raise RigError(
+            f"{start.trail} follows points of '{thing.name}', which the simulation nodes '{nodes}' move: "
+            "bake them to disk (Physics properties > Simulation Nodes) first"
         )
 
 
