@@ -664,7 +664,8 @@ def common_carrier(bones: Sequence[bpy.types.PoseBone]) -> str:
     first: list[str] = []
     nearest = 0
     for start in bones:
-        way, bone = list[str](), start
+        way: list[str] = []
+        bone: bpy.types.PoseBone | None = start
         while bone is not None and bone.name not in joined:
             way.append(bone.name)
             bone = bone.parent
