@@ -281,7 +281,8 @@ class Problem:
         self.residual, self.departure_gradient = zeros(rows), zeros(columns)
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
-        self.row_damping, self.row_gain, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
+        self.row_damping, self.row_gain = zeros(rows), zeros(rows)
+        self.row_offset, self.first_residual = zeros(rows), zeros(rows)
         self.expected = zeros(rows)
         self.force, self.is_met, self.only_kept = zeros(rows), counts(self.goals), False
         self.has_missed_earlier, self.is_stationary = False, False
