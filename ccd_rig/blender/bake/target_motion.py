@@ -149,7 +149,13 @@ def key_targets(
                 locals_.append(_local(each, seen, _world(each, seen, constraints, wanted, world)))
         values = {each.path(name): _values(each, name, locals_) for name in each.channels()}
         writer.write_in_place(
-            each.thing, each.bone or "Object Transforms", times, values, interpolation, undo
+            each.thing,
+            each.bone or "Object Transforms",
+            times,
+            values,
+            interpolation,
+            undo,
+            key_time(scene),
         )
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
@@ -375,7 +381,7 @@ def shift_over(
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
-    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo)
+    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo, time)
 
 
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:

@@ -145,46 +145,49 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
     return np.unique(np.concatenate(frames)) if frames else np.zeros(0, np.float32)
 
 
-def values_before(
-    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+def values_beside(
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Return the values (C,) of channels at their last key before a frame.
+    """Return the values (C,) of channels beside a range, as they play before it is written.
 
-    Channels with a component without such a key are left out. A quaternion that continues kept keys takes its
-    sign from them, or the F-curves in between would cross zero.
+    A quaternion that continues the motion beside takes its sign from it, or the F-curves in between would
+    cross zero. Empty if none of the channels has keys on that side, where the range is to hold its end.
 
     Args:
         keyed: pairs of bone name and channel name.
-        frame: scene frame.
+        edge: first or last frame of the range.
+        way: -1 for the frame before it, 1 for the frame after it.
+        frame: length of a scene frame; a key nearer to the range counts instead.
     """
-    return _values_at(armature_object, keyed, lambda at: at[at < np.float32(frame)][-1:])
-
-
-def values_after(
-    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
-) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Like `values_before` at their first key after a frame."""
-    return _values_at(armature_object, keyed, lambda at: at[at > np.float32(frame)][:1])
-
-
-def _values_at(
-    armature_object: bpy.types.Object,
-    keyed: Iterable[tuple[str, str]],
-    nearest: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Return the values of channels at one key; `nearest` selects at most one of the times of keys."""
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
     for fcurve in fcurves_of(armature_object):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
-    values = {}
-    for bone, channel in keyed if curves else ():
-        components = curves.get(data_path(armature_object, bone, channel), {})
-        times = [nearest(keyframes.times(component)) for component in components.values()]
-        width = width_of(armature_object, bone, channel)
-        if len(components) == width and all(map(len, times)):
-            time = max(float(at[0]) for at in times)
-            values[bone, channel] = np.array([components[i].evaluate(time) for i in range(width)], np.float32)
-    return values
+    rows = [
+        (
+            key,
+            curves.get(data_path(armature_object, *key), {}),
+            getattr(armature_object.pose.bones[key[0]], key[1]),
+        )
+        for key in (keyed if curves else ())
+    ]
+    times = [keyframes.times(curve) for _, components, _ in rows for curve in components.values()]
+    beyond = [way * each[way * each > way * np.float32(edge)] for each in times]
+    if not any(map(len, beyond)):
+        return {}
+    nearest = min(float(each.min()) for each in beyond if len(each))
+    place = way * min(nearest, way * edge + frame)
+    return {
+        key: np.array(
+            [
+                components[i].evaluate(place)
+                if i in components and not components[i].is_empty
+                else present[i]
+                for i in range(len(present))
+            ],
+            np.float32,
+        )
+        for key, components, present in rows
+    }
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:

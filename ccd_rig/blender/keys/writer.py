@@ -294,6 +294,8 @@ class _Channel:
     curves: NDArray[np.float32]
     interpolation: str
     opposed: bool
+    # (C,) values that components without keys show; empty for keys that hold what is beside by themselves.
+    present: tuple[float, ...]
     after: str = ""  # interpolation of the last key, if it is different
 
 
@@ -304,14 +306,16 @@ def write(
     span: tuple[float, float],
     name: str,
     undo: ExitStack | None = None,
+    frame: float = 1.0,
 ) -> Work[bpy.types.Action]:
     """Replace the keys in a span: write all keys, or none if anything fails.
 
     Yields once per channel and F-curve; if the generator is closed, nothing is written.
 
-    Keys outside the span keep every bit, handles included. The exception are keys after `opposed` ones: they
-    get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
-    changed.
+    On a side of the span where one of the bones has keys, all of them play as before at whole frames: keys
+    at the frame beside the span keep their motion, see `keyframes.write`. On a side without keys the F-curves
+    hold the outermost new key. Keys after `opposed` ones get the other sign, which is the same rotation.
+    Other F-curves and the slots of other objects are not changed.
 
     Args:
         keys: of channels of bones and of properties.
@@ -322,6 +326,7 @@ def write(
         span: first and last frame of keys to replace.
         name: name of a new action.
         undo: gets a callback that takes everything back.
+        frame: length of a scene frame in the time of keys.
 
     Returns:
         The action with the keys; it is assigned to the object, with its slot, or to the new strip.
@@ -336,7 +341,7 @@ def write(
         if isinstance(item, PropertyKeys):
             curves = np.empty((1, len(item.frames), 2), np.float32)
             curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, item.after))
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, (), item.after))
     problems = obstacles(armature_object, [(item.bone, item.channel) for item in of_bones], destination)
     if problems:
         raise RigError(problems[0])
@@ -346,11 +351,11 @@ def write(
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
-            action = yield from _write_strip(armature_object, written, span, name, steps)
+            action = yield from _write_strip(armature_object, written, span, frame, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
-            action = yield from _write_new(armature_object, written, span, name, steps)
+            action = yield from _write_new(armature_object, written, span, frame, name, steps)
         else:
-            action = yield from _write_in_place(armature_object, written, span, steps)
+            action = yield from _write_in_place(armature_object, written, span, frame, steps)
         done = steps.pop_all()
         if undo is not None:
             undo.callback(done.close)
@@ -364,8 +369,11 @@ def write_in_place(
     values: dict[str, NDArray[Any]],
     interpolation: str,
     undo: ExitStack,
+    frame: float = 1.0,
 ) -> None:
     """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
+
+    Outside the range it plays as `write` leaves it.
 
     Args:
         group: name of the F-curves' group.
@@ -373,6 +381,7 @@ def write_in_place(
         values: data path -> (F, C).
         interpolation: as in `BoneKeys`.
         undo: gets callbacks that take everything back.
+        frame: length of a scene frame in the time of keys.
 
     Raises:
         RigError: the action or an F-curve cannot take keys.
@@ -383,10 +392,10 @@ def write_in_place(
     for path, rows in values.items():
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, False))
+        written.append(_Channel(path, group, curves, interpolation, False, _present(thing, path)))
     action = channels.action_of(thing)
     if action is None:
-        result_of(_write_new(thing, written, span, f"{thing.name} CCD", undo))
+        result_of(_write_new(thing, written, span, frame, f"{thing.name} CCD", undo))
         return
     if not action.is_editable or action.override_library is not None:
         raise RigError(f"Action '{action.name}' of '{thing.name}' cannot be edited: assign another one")
@@ -394,7 +403,7 @@ def write_in_place(
         if fcurve.data_path in values:
             for sentence in curve_obstacles(fcurve):
                 raise RigError(f"'{thing.name}': {sentence}")
-    result_of(_write_in_place(thing, written, span, undo))
+    result_of(_write_in_place(thing, written, span, frame, undo))
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
@@ -440,8 +449,15 @@ def _channels(
             stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
-        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
+        present = _present(armature_object, path)
+        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed, present)
     return list(by_path.values())
+
+
+def _present(thing: bpy.types.Object, path: str) -> tuple[float, ...]:
+    """Return the present values of the components of a channel."""
+    value: Any = thing.path_resolve(path)
+    return tuple(value) if hasattr(value, "__len__") else (value,)
 
 
 def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
@@ -464,6 +480,7 @@ def _write_new(
     armature_object: bpy.types.Object,
     written: Sequence[_Channel],
     span: tuple[float, float],
+    frame: float,
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
@@ -478,7 +495,7 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
+    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -496,14 +513,18 @@ def _write_new(
 
 
 def _write_in_place(
-    armature_object: bpy.types.Object, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
+    armature_object: bpy.types.Object,
+    written: Sequence[_Channel],
+    span: tuple[float, float],
+    frame: float,
+    undo: ExitStack,
 ) -> Work[bpy.types.Action]:
     """Edit the present action; `undo` gets a callback for each step."""
     animation: Any = armature_object.animation_data
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
-    yield from _fill(channels.ensure_bag(action, slot, undo), written, span, undo)
+    yield from _fill(channels.ensure_bag(action, slot, undo), written, span, frame, undo)
     if old_slot != slot:
         undo.callback(channels.assign, armature_object, action, old_slot)
         channels.assign(armature_object, action, slot)
@@ -515,6 +536,7 @@ def _write_strip(
     armature_object: bpy.types.Object,
     written: Sequence[_Channel],
     span: tuple[float, float],
+    frame: float,
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
@@ -522,7 +544,7 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
+    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -534,7 +556,7 @@ def _write_strip(
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
         present = [_present_key(armature_object, item) for item in bare]
-        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, None)
+        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, frame, None)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
     add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo)
     return action
@@ -548,11 +570,11 @@ def _present_key(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
     values: Any = armature_object.path_resolve(bare.data_path)
     curves[:, 0, 1] = values
-    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, after="")
+    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, present=(), after="")
 
 
 def _fill(
-    bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None
+    bag: Any, written: Sequence[_Channel], span: tuple[float, float], frame: float, undo: ExitStack | None
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
@@ -561,6 +583,11 @@ def _fill(
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()
+    paths = {item.data_path for item in written if item.present}
+    ranges = [c.range() for (path, _), c in present.items() if path in paths and not c.is_empty]
+    near = keyframes.MERGE_DISTANCE
+    is_led = any(first < span[0] - near for first, _ in ranges)
+    is_followed = any(last > span[1] + near for _, last in ranges)
     for item in written:
         for index in range(len(item.curves)):
             place = item.data_path, index
@@ -577,7 +604,12 @@ def _fill(
             if undo is not None and place not in added:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
-            keyframes.write(fcurve, co, item.interpolation, *span, before)
+            if item.present:
+                value = item.present[index]
+                still = value if is_led else None, value if is_followed else None
+                keyframes.write(fcurve, co, item.interpolation, *span, before, frame, still)
+            else:
+                keyframes.write(fcurve, co, item.interpolation, *span, before)
             if item.after:
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
