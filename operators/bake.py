@@ -187,7 +187,7 @@ class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
         scene = context.scene
         self.fill_range(scene)
         rig = active_rig(context)
-        settings = bake_settings(self, rig, (self.frame_start, self.frame_end))
+        settings = bake_settings(scene, self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)
 
     def finish(self, report: BakeReport) -> None:
@@ -210,9 +210,9 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
     why_grey = staticmethod(no_rig)
 
     def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
-        frames = shown_range(context.scene)
-        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
-        return bake_all_steps(context.scene, settings)
+        scene, frames = context.scene, shown_range(context.scene)
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        return bake_all_steps(scene, settings)
 
     def finish(self, reports: list[BakeReport]) -> None:
         for baked in reports:
@@ -258,10 +258,10 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def run(self, context: bpy.types.Context) -> None:
-        frames, path = shown_range(context.scene), Path(bpy.data.filepath)
+        scene, frames, path = context.scene, shown_range(context.scene), Path(bpy.data.filepath)
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
-        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
-        shot, whole_because = shots.plan(context.scene, settings, self.chunk)
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        shot, whole_because = shots.plan(scene, settings, self.chunk)
         farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:

@@ -91,14 +91,10 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
     animation = armature_object.animation_data
     if animation is None:
         return
-    if animation.action is not None:
+    if animation.action is not None and not is_solo(animation):
         yield animation.action, fcurves_of(armature_object)
-    if not animation.use_nla:
-        return
-    for track in reversed(animation.nla_tracks):
-        for strip in () if track.mute else track.strips:
-            if not strip.mute:
-                yield strip.action or {}, strip_fcurves(strip)
+    for strip in reversed(list(playing_strips(animation))):
+        yield strip.action or {}, strip_fcurves(strip)
 
 
 def played_paths(datablock: bpy.types.Object) -> set[str]:
@@ -109,11 +105,8 @@ def played_paths(datablock: bpy.types.Object) -> set[str]:
 def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
     """First and last frame of each NLA strip that plays."""
     animation = armature_object.animation_data
-    if animation is not None and animation.use_nla:
-        for track in animation.nla_tracks:
-            for strip in () if track.mute else track.strips:
-                if not strip.mute:
-                    yield strip.frame_start, strip.frame_end
+    for strip in () if animation is None else playing_strips(animation):
+        yield strip.frame_start, strip.frame_end
 
 
 def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:
@@ -274,9 +267,29 @@ def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
     return fcurve.group is not None and fcurve.group.mute and not has_slots()
 
 
+def is_solo(animation: bpy.types.AnimData) -> bool:
+    """Whether an NLA track is solo: the action and all other tracks are silent."""
+    return bool(animation.use_nla) and any(track.is_solo for track in animation.nla_tracks)
+
+
+def playing_tracks(animation: bpy.types.AnimData) -> list[bpy.types.NlaTrack]:
+    """Return the NLA tracks that play, from the lowest."""
+    solo, tracks = is_solo(animation), animation.nla_tracks if animation.use_nla else ()
+    return [track for track in tracks if (track.is_solo if solo else not track.mute)]
+
+
+def playing_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
+    """Yield the strips that play, from the lowest track."""
+    for track in playing_tracks(animation):
+        yield from (strip for strip in track.strips if not strip.mute)
+
+
 def has_strips(animation: bpy.types.AnimData) -> bool:
-    """Whether strips play below the action; without any, Blender ignores the action's blending."""
-    return any(len(track.strips) > 0 and not track.mute for track in animation.nla_tracks)
+    """Whether strips play below the action; without any, Blender ignores the action's blending.
+
+    Muted strips of a track that plays count as well.
+    """
+    return any(len(track.strips) > 0 for track in playing_tracks(animation))
 
 
 def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
@@ -296,13 +309,8 @@ def strip_key_times(
     Args:
         counts: selects F-curves.
     """
-    if not animation.use_nla:
-        return
-    solo = any(track.is_solo for track in animation.nla_tracks)
-    for track in animation.nla_tracks:
-        if track.is_solo if solo else not track.mute:
-            for strip in track.strips:
-                yield from _times_in(strip, counts)
+    for strip in playing_strips(animation):
+        yield from _times_in(strip, counts)
 
 
 def _times_in(
