@@ -112,7 +112,7 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
             command.tell("INFO", name + run.words())
     for helped in report.helped[1:]:
         command.tell("INFO", name + helped.words())
-    level = "WARNING" if report.unsolved() else "INFO"
+    level = "INFO" if report.is_sound else "WARNING"
     words = "; ".join((report.summary(), f"action '{report.action}'"))
     command.tell(level, name + words)
 
@@ -187,7 +187,7 @@ class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
         scene = context.scene
         self.fill_range(scene)
         rig = active_rig(context)
-        settings = bake_settings(self, rig, (self.frame_start, self.frame_end))
+        settings = bake_settings(scene, self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)
 
     def finish(self, report: BakeReport) -> None:
@@ -210,18 +210,21 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
     why_grey = staticmethod(no_rig)
 
     def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
-        frames = shown_range(context.scene)
-        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
-        return bake_all_steps(context.scene, settings)
+        scene, frames = context.scene, shown_range(context.scene)
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        return bake_all_steps(scene, settings)
 
     def finish(self, reports: list[BakeReport]) -> None:
         for baked in reports:
             tell_report(self, baked, f"{baked.armature}: ")
         missed = [baked.armature for baked in reports if baked.unsolved()]
+        faulty = [baked.armature for baked in reports if not baked.is_sound and not baked.unsolved()]
         words = f"Baked {len(reports)} armatures"
         if missed:
             self.tell("WARNING", f"{words}; these miss targets: {', '.join(missed)}")
-        else:
+        if faulty:
+            self.tell("WARNING", f"{words}; look at the reports of these: {', '.join(faulty)}")
+        if not missed and not faulty:
             self.tell("INFO", f"{words}; all reach their targets")
 
 
@@ -258,10 +261,10 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def run(self, context: bpy.types.Context) -> None:
-        frames, path = shown_range(context.scene), Path(bpy.data.filepath)
+        scene, frames, path = context.scene, shown_range(context.scene), Path(bpy.data.filepath)
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
-        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
-        shot, whole_because = shots.plan(context.scene, settings, self.chunk)
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        shot, whole_because = shots.plan(scene, settings, self.chunk)
         farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:
@@ -389,7 +392,7 @@ def _apply_fix(context: bpy.types.Context, row: Any, finding: Finding) -> str:
 
 
 PREFIX = "CCD: "
-"""Prefix of the markers' names, by which later calls remove them."""
+"""Begin of the markers' names; the armature's name follows, by which later calls remove them."""
 
 
 class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
@@ -402,14 +405,15 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
     why_grey = staticmethod(no_findings)
 
     def run(self, context: bpy.types.Context) -> None:
-        markers = context.scene.timeline_markers
-        for marker in [marker for marker in markers if marker.name.startswith(PREFIX)]:
+        rig, markers = active_rig(context), context.scene.timeline_markers
+        prefix = PREFIX + rig.name + ": "
+        for marker in [marker for marker in markers if marker.name.startswith(prefix)]:
             markers.remove(marker)
         if self.clear:
             return
-        entries = report.from_json(active_rig(context).ccd_rig.report.findings)
+        entries = report.from_json(rig.ccd_rig.report.findings)
         for finding in entries:
             upto = "" if finding.frame_start == finding.frame_end else f" to {finding.frame_end:g}"
             words = translated(f"{PREFIX}{finding.label()}{upto}")  # translations keep the prefix
-            markers.new(words, frame=round(finding.frame_start))
+            markers.new(prefix + words.removeprefix(PREFIX), frame=round(finding.frame_start))
         self.tell("INFO", f"{len(entries)} marker{'' if len(entries) == 1 else 's'} in the timeline")

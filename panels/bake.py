@@ -8,7 +8,7 @@ import bpy
 
 from ..ccd_rig.blender.bake import staleness
 from ..ccd_rig.blender.bake.bake_all import rigs
-from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json
+from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json, is_sound
 from ..ccd_rig.blender.bake.settings import OPTIONS
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -112,9 +112,7 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
 
 def head_icon(report: Any, findings: Sequence[Finding]) -> str:
     """Icon of the head: a check mark if all frames are reached and there are no faults."""
-    # A bone that a limit holds is no fault, nor one that jumps as its target does.
-    faults = {finding.trouble for finding in findings if not finding.follows} - {Trouble.LIMIT}
-    return "ERROR" if report.unsolved or report.mismatches or faults else "CHECKMARK"
+    return "CHECKMARK" if is_sound(report.unsolved, report.mismatches, findings) else "ERROR"
 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:

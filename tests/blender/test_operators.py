@@ -312,3 +312,17 @@ def test_go_to_frame(moving):
     bpy.ops.ccd_rig.go_to_frame()
     assert bpy.context.scene.frame_current == 20
     assert select_index.active_index == 0
+
+
+def test_bake_that_does_not_play_as_baked_ends_with_a_warning(ext, moving, capfd):
+    """A constraint of the user bends the chain after the bake, so keys are right and the hand is not."""
+    limit = moving.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    limit.use_limit_x = limit.use_limit_y = limit.use_limit_z = True
+    limit.owner_space = "LOCAL"
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    report = moving.ccd_rig.report
+    assert (report.unsolved, report.mismatches) == (0, 1)
+    last = [line for line in capfd.readouterr().out.splitlines() if report.words in line]
+    assert [line.partition(":")[0] for line in last] == ["Warning"]
+    assert bpy.ops.ccd_rig.bake_all() == {"FINISHED"}
+    assert "look at the reports of these: Rig" in capfd.readouterr().out

@@ -650,7 +650,7 @@ assert options.bl_rna.properties["eagerness"].description == "How eager it is", 
 assert "eagerness" in bpy.ops.ccd_rig.bake.get_rna_type().properties
 assert options.eagerness == 3
 options.eagerness = 5
-made = settings.bake_settings(options, rig, (1, 10))
+made = settings.bake_settings(bpy.context.scene, options, rig, (1, 10))
 assert made.eagerness == 5
 usual = settings.BakeSettings(1, 10)
 assert start.fingerprint(made) != start.fingerprint(usual)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import bpy
@@ -16,7 +16,7 @@ from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import Destination
+from ..keys.writer import BoneKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps
 from ..scene.ground import ground_of_rig
@@ -229,6 +229,7 @@ def _written(
         warnings=(
             *(problem.message for problem in ready.warnings),
             *switches.refusals(plays, settings),
+            *_repeated(armature_object, keys, settings.destination),
             *filter(None, [why_plain()]),
         ),
         switched_to_fk=tuple(each.bone for each in to_fk),
@@ -237,6 +238,18 @@ def _written(
     renamed_bones.note(armature_object, keyed_bones, undo)
     yield from paced(store_report(armature_object, report, undo), measuring)
     return report
+
+
+def _repeated(
+    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], destination: Destination
+) -> Iterator[str]:
+    """Yield a warning if the modifier Cycles repeats baked frames."""
+    if destination is Destination.NLA_STRIP:  # the strip has F-curves without modifiers
+        return
+    bones = repeated_bones(armature_object, [(each.bone, each.channel) for each in keys])
+    if bones:
+        more = f" and {len(bones) - 1} more" if len(bones) > 1 else ""
+        yield f"Bone '{bones[0]}'{more}: the modifier Cycles repeats what is baked in every turn"
 
 
 def _begun(settings: BakeSettings) -> Progress:

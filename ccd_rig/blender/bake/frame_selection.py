@@ -46,6 +46,11 @@ def frames(
         if not len(key_frames):
             targets = [name for row in constraints for name in (row.target, row.pole_target) if name]
             names = ", ".join(f"'{name}'" for name in dict.fromkeys(targets))
+            if not names:
+                raise RigError(
+                    f"No constraint has a target, and no Influence has keys in {span}: key Influence, or "
+                    "choose other keys for the bake"
+                )
             raise RigError(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
@@ -55,7 +60,7 @@ def frames(
         if not len(key_frames):
             raise RigError(f"{label} has no keys in {span}: key it, or choose another Reference Object")
     else:
-        return list(settings.solved_frames()), list(settings.keyed_frames())
+        return _regular(scene, armature_object, constraints, settings)
     chosen = [float(settings.frame_start)]
     # Keys that Blender would merge are one; the ends of the range always stay.
     for frame in key_frames.tolist():
@@ -67,6 +72,32 @@ def frames(
     if end > chosen[-1]:
         chosen.append(end)
     return chosen, list(chosen)
+
+
+def _regular(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    settings: BakeSettings,
+) -> tuple[list[float], list[float]]:
+    """The frames to solve and to key, every few frames, and where an influence leaves or reaches 0."""
+    solved, keyed = settings.solved_frames(), settings.keyed_frames()
+    if settings.step > 1:
+        rows = armature_object.ccd_rig.constraints
+        paths = {f"{rows[each.name].path_from_id()}.influence" for each in constraints}
+        time, ends = key_time(scene), set[int]()
+        for curve in fcurves_of(armature_object):
+            if curve.data_path in paths and plays(curve):
+                values = [
+                    curve.evaluate(f * time) for f in range(settings.frame_start, settings.frame_end + 1)
+                ]
+                active = np.array(values) > 0.0
+                changes = np.flatnonzero(active[1:] != active[:-1]) + settings.frame_start
+                ends |= {*changes.tolist(), *(changes + 1).tolist()}
+        solved = sorted({*solved, *ends})
+        if settings.keys is Keys.SOLVED_FRAMES:
+            keyed = solved
+    return [float(frame) for frame in solved], [float(frame) for frame in keyed]
 
 
 def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:
@@ -85,7 +116,11 @@ def _times_of_targets(
     """Times of keys of targets and poles, of everything that moves them, and of keyed and driven settings."""
     seen = set()
     sources = target_sources(armature_object, constraints)
-    paths = {f"ccd_rig.constraints[{source.place}].{field}" for source in sources for field in source.keyed}
+    paths = {
+        f"ccd_rig.constraints[{source.place}].{field}"
+        for source in sources
+        for field in (*source.keyed, "influence")
+    }
     yield from _times_of_curves(armature_object, lambda curve: curve.data_path in paths)
     for mover in movers_by_drivers(armature_object, paths):
         seen.add((mover.thing, mover.bone))

@@ -49,8 +49,9 @@ def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[Bo
     pose_bones = [armature_object.pose.bones[bake_frames.skeleton.joints[j].name] for j in joints]
     rotations_at = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
     # Keys outside the range stay. The new ones continue from them, or lead to them, by the short way round.
-    before = channels.values_before(armature_object, rotations_at, settings.frame_start * time)
-    after = channels.values_after(armature_object, rotations_at, settings.frame_end * time)
+    first, last = settings.frame_start * time, settings.frame_end * time
+    before = channels.values_beside(armature_object, rotations_at, first, -1, time)
+    after = channels.values_beside(armature_object, rotations_at, last, 1, time)
     keys, locations = [], keyed_locations(bake_frames, motion)
     rotated = set(rotated_joints(bake_frames))
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, rotations_at, strict=True):
@@ -84,7 +85,9 @@ def write_keys(
     original = channels.action_of(armature_object)
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     yield
-    action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
+    action = yield from write(
+        armature_object, [*keys, *switches], settings.destination, span, name, undo, time
+    )
     # Only a copy, or an action that was baked before, still knows the motion before the bake.
     if settings.destination is Destination.NEW_ACTION or (
         action == original and start.is_baked(armature_object)

@@ -624,6 +624,19 @@ def two_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
+def is_sound(unsolved: int, mismatches: int, findings: Sequence[Finding]) -> bool:
+    """Whether a bake needs no second look.
+
+    A bone that a limit holds is no fault, nor one that jumps as its target does.
+
+    Args:
+        unsolved: count of frames that miss a target.
+        mismatches: count of constraints whose keys do not play as baked.
+    """
+    faults = {finding.trouble for finding in findings if not finding.follows} - {Trouble.LIMIT}
+    return not (unsolved or mismatches or faults)
+
+
 @dataclass(frozen=True)
 class BakeReport:
     """The report of one bake."""
@@ -671,6 +684,12 @@ class BakeReport:
     def unsolved_count(self) -> int:
         """Count of solved frames that miss at least one constraint."""
         return self.entries.missed_frames()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all frames are reached, keys play as baked, and nothing is at fault; see `is_sound`."""
+        wrong = 0 if self.check is None else len(self.check.mismatches())
+        return is_sound(self.unsolved_count(), wrong, self.findings)
 
     def solved_count(self) -> int:
         """Count of solved frames with an active constraint."""

@@ -13,13 +13,14 @@ from ...errors import InvalidInput, RigError
 from ...motion import interpolation
 from ...settings import EVEN_REDUCTION, MOST_SMOOTHNESS, PRESETS, SMOOTHNESS, Solver
 from ..keys import channels
-from ..keys.writer import Destination
+from ..keys.writer import Destination, hides_strips
 from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
 from ..properties.solver_settings import core_property
 from ..registration import STORED, Declare
+from ..rig.rotation_modes import rotation_channel
 from . import start
 from .start import Start
 
@@ -165,7 +166,8 @@ ITEMS = {
             AUTO,
             "Automatic",
             "A copy of the present action, with the chains' keys in the range replaced; the old one is kept. "
-            "An action that CCD Rig has baked is overwritten",
+            "An action that CCD Rig has baked is overwritten. Where keys of an action would hide NLA strips "
+            "outside the range, NLA Strip Above",
             3,
         ),
         (
@@ -335,10 +337,13 @@ class CCD_RIG_PG_bake(bpy.types.PropertyGroup):
     __annotations__ = option_properties(STORED)
 
 
-def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple[int, int]) -> BakeSettings:
+def bake_settings(
+    scene: bpy.types.Scene, options: Any, armature_object: bpy.types.Object, frames: tuple[int, int]
+) -> BakeSettings:
     """Settings from options.
 
     Args:
+        scene: where it is baked.
         options: the operator, or the options of the armature.
         frames: first and last frame.
 
@@ -352,7 +357,7 @@ def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple
         frame_start=frames[0],
         frame_end=frames[1],
         keys=Keys[options.keys],
-        destination=_destination(options.destination, armature_object),
+        destination=_destination(options.destination, scene, armature_object, frames),
         constraints=_selected(armature_object) if options.only_selected else (),
         start=Start[options.start],
         reference_object=options.reference_object,
@@ -382,12 +387,20 @@ def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
     return names
 
 
-def _destination(name: str, armature_object: bpy.types.Object) -> Destination:
+def _destination(
+    name: str, scene: bpy.types.Scene, armature_object: bpy.types.Object, frames: tuple[int, int]
+) -> Destination:
     if name != AUTO:
         return Destination[name]
     shared = channels.shared_users(armature_object)
     overwrites = start.is_baked(armature_object) and not shared
-    return Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
+    chosen = Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
+    rows = (row for row in armature_object.ccd_rig.constraints if row.enabled)
+    bones = {bone.name: bone for row in rows for bone in constraint_list.chain_of(armature_object, row)}
+    paths = [bone.path_from_id(rotation_channel(bone)[0]) for bone in bones.values()]
+    time = scene.render.frame_map_old / scene.render.frame_map_new
+    span = frames[0] * time, frames[1] * time
+    return Destination.NLA_STRIP if hides_strips(armature_object, paths, chosen, span, time) else chosen
 
 
 def take_stored(properties: Any, armature_object: bpy.types.Object) -> None:

@@ -241,7 +241,9 @@ def _refuse_obstacles(task: Task) -> None:
     pose_bones = [armature_object.pose.bones[skeleton.joints[j].name] for j in sorted(rotated)]
     channels = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
     channels += [(skeleton.joints[j].name, "location") for j in sorted(located)]
-    problems = obstacles(armature_object, channels, task.settings.destination)
+    time = frame_selection.key_time(task.scene)
+    span = task.settings.frame_start * time, task.settings.frame_end * time
+    problems = obstacles(armature_object, channels, task.settings.destination, span, time)
     if problems:
         raise RigError(problems[0])
 

@@ -253,9 +253,13 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     chain_bones = {bone.name: bone for chain in chains for bone in chain}
     for bone in chain_bones.values():
         of_bone = values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved)
-        bones.append((bone.name, bone.bone.length, of_bone))
+        locks = [tuple(bone.lock_location), tuple(bone.lock_rotation)]
+        locks += [bone.lock_rotation_w, bone.lock_rotations_4d, bone.bone.use_connect]
+        bones.append((bone.name, bone.bone.length, bone.rotation_mode, locks, of_bone))
         yield
     solver = values(group.solver, "ccd_rig.solver", moved)
+    renders = [scene.render for scene in armature_object.users_scene]
+    times = sorted({each.frame_map_old / each.frame_map_new for each in renders})
     ids = armature_object.session_uid
     _listen()
     movers = _movers.get(ids)  # an edit between two items clears the cache
@@ -264,7 +268,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
             armature_object, chain_bones.keys(), lambda thing: result_of(_keys_of(thing))
         )
         movers = _movers[ids] = start.fingerprint(*contents)
-    return start.fingerprint(rows, bones, solver, group.body, group.body_helps, movers)
+    return start.fingerprint(rows, bones, solver, group.body, group.body_helps, times, movers)
 
 
 def store_report(

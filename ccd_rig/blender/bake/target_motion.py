@@ -149,7 +149,13 @@ def key_targets(
                 locals_.append(_local(each, seen, _world(each, seen, constraints, wanted, world)))
         values = {each.path(name): _values(each, name, locals_) for name in each.channels()}
         writer.write_in_place(
-            each.thing, each.bone or "Object Transforms", times, values, interpolation, undo
+            each.thing,
+            each.bone or "Object Transforms",
+            times,
+            values,
+            interpolation,
+            undo,
+            key_time(scene),
         )
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
@@ -246,19 +252,30 @@ def _world(
 
 
 def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vector, Quaternion]:
-    """Location and rotation of a target's channels for a world matrix."""
+    """Location and rotation of a target's channels for a world matrix.
+
+    Raises:
+        RigError: the target or what carries it is flat.
+    """
     if not placed.bone:
-        carrier: Any = seen.matrix_world @ seen.matrix_basis.inverted()
-        return object_channels(placed.thing, carrier.inverted() @ world)
+        to_carrier = _inverse(placed, seen.matrix_world @ _inverse(placed, seen.matrix_basis))
+        return object_channels(placed.thing, to_carrier @ world)
     pose_bone = seen.pose.bones[placed.bone]
     bone, parent = pose_bone.bone, pose_bone.parent
     above = {}
     if parent is not None:
         above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
-    pose: Any = seen.matrix_world.inverted() @ world
+    pose: Any = _inverse(placed, seen.matrix_world) @ world
     basis = bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **above)
     location, rotation, _ = basis.decompose()
     return location, rotation
+
+
+def _inverse(placed: _Placed, matrix: Any) -> Matrix:
+    inverse: Matrix | None = matrix.inverted(None)
+    if inverse is None:
+        raise RigError(f"Target {placed.name}: it or its parent has scale 0 on an axis: set its scale to 1")
+    return inverse
 
 
 def _values(placed: _Placed, channel: str, locals_: Sequence[tuple[Vector, Quaternion]]) -> Array:
@@ -374,7 +391,7 @@ def shift_over(
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
-    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo)
+    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo, time)
 
 
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:

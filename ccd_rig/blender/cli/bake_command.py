@@ -154,7 +154,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_key_arguments(command)
     add_play_arguments(command)
     files.add_arguments(command, "FILE", "the baked keys", "the report")
-    command.add_argument("--strict", action="store_true", help="exit code 3 if some frames are not reached")
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit code 3 if some frames are not reached, or keys do not play as baked",
+    )
 
 
 def add_check_arguments(command: argparse.ArgumentParser) -> None:
@@ -354,7 +358,9 @@ def run(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
         report.save(results[0], options.report)
     for result in results:
         _tell(result, options.quiet)
-    missed = any(result.unsolved_count() for result in results)
+    missed = any(
+        result.unsolved_count() or (result.check and result.check.mismatches()) for result in results
+    )
     return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
 
 
@@ -364,7 +370,7 @@ def _tell(result: report.BakeReport, quiet: bool) -> None:
         files.warn(f"{result.armature}: {fault}")
     if advice := result.advice():
         files.warn(f"{result.armature}: {advice}")
-    if result.unsolved_count():
+    if not result.is_sound:
         files.warn(f"{result.armature}: {result.summary()}")
     elif not quiet:
         files.say(f"{result.armature}: {result.summary()}")

@@ -91,14 +91,10 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
     animation = armature_object.animation_data
     if animation is None:
         return
-    if animation.action is not None:
+    if animation.action is not None and not is_solo(animation):
         yield animation.action, fcurves_of(armature_object)
-    if not animation.use_nla:
-        return
-    for track in reversed(animation.nla_tracks):
-        for strip in () if track.mute else track.strips:
-            if not strip.mute:
-                yield strip.action or {}, strip_fcurves(strip)
+    for strip in reversed(list(playing_strips(animation))):
+        yield strip.action or {}, strip_fcurves(strip)
 
 
 def played_paths(datablock: bpy.types.Object) -> set[str]:
@@ -109,11 +105,8 @@ def played_paths(datablock: bpy.types.Object) -> set[str]:
 def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
     """First and last frame of each NLA strip that plays."""
     animation = armature_object.animation_data
-    if animation is not None and animation.use_nla:
-        for track in animation.nla_tracks:
-            for strip in () if track.mute else track.strips:
-                if not strip.mute:
-                    yield strip.frame_start, strip.frame_end
+    for strip in () if animation is None else playing_strips(animation):
+        yield strip.frame_start, strip.frame_end
 
 
 def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:
@@ -145,46 +138,49 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
     return np.unique(np.concatenate(frames)) if frames else np.zeros(0, np.float32)
 
 
-def values_before(
-    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+def values_beside(
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Return the values (C,) of channels at their last key before a frame.
+    """Return the values (C,) of channels beside a range, as they play before it is written.
 
-    Channels with a component without such a key are left out. A quaternion that continues kept keys takes its
-    sign from them, or the F-curves in between would cross zero.
+    A quaternion that continues the motion beside takes its sign from it, or the F-curves in between would
+    cross zero. Empty if none of the channels has keys on that side, where the range is to hold its end.
 
     Args:
         keyed: pairs of bone name and channel name.
-        frame: scene frame.
+        edge: first or last frame of the range.
+        way: -1 for the frame before it, 1 for the frame after it.
+        frame: length of a scene frame; a key nearer to the range counts instead.
     """
-    return _values_at(armature_object, keyed, lambda at: at[at < np.float32(frame)][-1:])
-
-
-def values_after(
-    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
-) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Like `values_before` at their first key after a frame."""
-    return _values_at(armature_object, keyed, lambda at: at[at > np.float32(frame)][:1])
-
-
-def _values_at(
-    armature_object: bpy.types.Object,
-    keyed: Iterable[tuple[str, str]],
-    nearest: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Return the values of channels at one key; `nearest` selects at most one of the times of keys."""
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
     for fcurve in fcurves_of(armature_object):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
-    values = {}
-    for bone, channel in keyed if curves else ():
-        components = curves.get(data_path(armature_object, bone, channel), {})
-        times = [nearest(keyframes.times(component)) for component in components.values()]
-        width = width_of(armature_object, bone, channel)
-        if len(components) == width and all(map(len, times)):
-            time = max(float(at[0]) for at in times)
-            values[bone, channel] = np.array([components[i].evaluate(time) for i in range(width)], np.float32)
-    return values
+    rows = [
+        (
+            key,
+            curves.get(data_path(armature_object, *key), {}),
+            getattr(armature_object.pose.bones[key[0]], key[1]),
+        )
+        for key in (keyed if curves else ())
+    ]
+    times = [keyframes.times(curve) for _, components, _ in rows for curve in components.values()]
+    beyond = [way * each[way * each > way * np.float32(edge)] for each in times]
+    if not any(map(len, beyond)):
+        return {}
+    nearest = min(float(each.min()) for each in beyond if len(each))
+    place = way * min(nearest, way * edge + frame)
+    return {
+        key: np.array(
+            [
+                components[i].evaluate(place)
+                if i in components and not components[i].is_empty
+                else present[i]
+                for i in range(len(present))
+            ],
+            np.float32,
+        )
+        for key, components, present in rows
+    }
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
@@ -271,9 +267,29 @@ def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
     return fcurve.group is not None and fcurve.group.mute and not has_slots()
 
 
+def is_solo(animation: bpy.types.AnimData) -> bool:
+    """Whether an NLA track is solo: the action and all other tracks are silent."""
+    return bool(animation.use_nla) and any(track.is_solo for track in animation.nla_tracks)
+
+
+def playing_tracks(animation: bpy.types.AnimData) -> list[bpy.types.NlaTrack]:
+    """Return the NLA tracks that play, from the lowest."""
+    solo, tracks = is_solo(animation), animation.nla_tracks if animation.use_nla else ()
+    return [track for track in tracks if (track.is_solo if solo else not track.mute)]
+
+
+def playing_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
+    """Yield the strips that play, from the lowest track."""
+    for track in playing_tracks(animation):
+        yield from (strip for strip in track.strips if not strip.mute)
+
+
 def has_strips(animation: bpy.types.AnimData) -> bool:
-    """Whether strips play below the action; without any, Blender ignores the action's blending."""
-    return any(len(track.strips) > 0 and not track.mute for track in animation.nla_tracks)
+    """Whether strips play below the action; without any, Blender ignores the action's blending.
+
+    Muted strips of a track that plays count as well.
+    """
+    return any(len(track.strips) > 0 for track in playing_tracks(animation))
 
 
 def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
@@ -293,13 +309,8 @@ def strip_key_times(
     Args:
         counts: selects F-curves.
     """
-    if not animation.use_nla:
-        return
-    solo = any(track.is_solo for track in animation.nla_tracks)
-    for track in animation.nla_tracks:
-        if track.is_solo if solo else not track.mute:
-            for strip in track.strips:
-                yield from _times_in(strip, counts)
+    for strip in playing_strips(animation):
+        yield from _times_in(strip, counts)
 
 
 def _times_in(

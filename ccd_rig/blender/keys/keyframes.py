@@ -5,14 +5,13 @@ Frames are scene frames and may be fractional; values are in the units of the ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
-
-from ...errors import RigError
 
 MERGE_DISTANCE = 0.01  # [frames] keys this near or nearer are one key to Blender (BEZT_BINARYSEARCH_THRESH)
 
@@ -34,7 +33,8 @@ _FIELDS: dict[str, tuple[type, int]] = {
     "select_right_handle": (np.bool_, 1),
 }
 _HANDLES = ("handle_left", "handle_right")
-_LINEAR = 1  # of `interpolation`, after CONSTANT; all others look at handles
+_CONSTANT, _LINEAR, _BEZIER = 0, 1, 2  # of `interpolation` (eBezTriple_Interpolation); later ones are easings
+_FREE, _AUTO, _VECTOR, _ALIGNED, _CLAMPED = range(5)  # types of handles (eBezTriple_Handle)
 # Values of a key that Blender itself inserts; `keyframe_points.add` leaves zeros.
 _EASING = {"back": 1.70158, "amplitude": 0.8, "period": 4.1}
 
@@ -81,34 +81,54 @@ def write(
     start: float,
     end: float,
     old: Keys | None = None,
+    frame: float | None = None,
+    still: tuple[float | None, float | None] = (None, None),
 ) -> None:
-    """Replace the keys in [start, end]. The remaining keys keep every bit, handles included.
+    """Replace the keys in [start, end]. What played at whole frames outside it before plays there still.
 
-    The new keys are selected and have auto-clamped handles, like keys that Blender inserts.
+    The new keys are selected and have auto-clamped handles, like keys that Blender inserts. The remaining
+    keys keep every bit. Where the nearest of them is farther than a frame from the range, the old curve is
+    split at the frame beside the range; the nearest key then gets the handle of the split curve.
 
     Args:
         co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
         interpolation: name, such as "LINEAR".
         start, end: first and last frame of the range.
         old: the present keys of the F-curve, if they have been read already.
-
-    Raises:
-        RigError: kept keys are too near to each other.
+        frame: length of a scene frame; None: the curve is not split, and leads from key to key.
+        still: what an F-curve without keys shows before and after the range; None where it has no keys on
+            that side and the outermost new key is to hold.
     """
     points = fcurve.keyframe_points
-    if len(points) > 0:
-        kept = _kept(times(fcurve) if old is None else old["co"][:, 0], co[:, 0], start, end)
-        if kept.any():
-            store(fcurve, *_joined(old or read(fcurve), kept, co, interpolation))
-            return
+    at = times(fcurve) if old is None else old["co"][:, 0]
+    kept = _kept(at, co[:, 0], start, end)
+    if old is None and kept.any():
+        old = read(fcurve)
+    sides, beside = {}, kept.copy()
+    for way, edge, value in () if frame is None else ((-1, start, still[0]), (1, end, still[1])):
+        side = _continued(fcurve, old, at, kept, co, way, edge, frame, value)
+        if side is not None:
+            sides[way] = side
+            beside &= way * at < way * edge
+    if beside.any():
+        store(fcurve, *_joined(old or {}, beside, co, interpolation))
+    else:
         points.clear()
-    points.add(len(co))
-    points.foreach_set("co", co.ravel())
-    for field, values in _defaults(len(co), interpolation).items():
-        points.foreach_set(field, values)
-    # Like `FCurve.update` without merging, which would copy all keys: these are far enough apart.
-    points.sort()
-    points.handles_recalc()
+        points.add(len(co))
+        points.foreach_set("co", co.ravel())
+        for field, values in _defaults(len(co), interpolation).items():
+            points.foreach_set(field, values)
+        # Like `FCurve.update` without merging, which would copy all keys: these are far enough apart.
+        points.sort()
+        points.handles_recalc()
+    if sides:
+        # New keys have the handles that they have without the frames beside them, to which the motion leaps.
+        inner = read(fcurve)
+        for way in sides if interpolation == "BEZIER" else ():
+            for field in ("handle_left_type", "handle_right_type"):
+                inner[field][0 if way < 0 else -1] = _FREE
+        sides[0] = inner, np.ones(len(inner["co"]), np.bool_)
+        store(fcurve, *_in_a_row([sides[way] for way in sorted(sides)]))
 
 
 @lru_cache(maxsize=4)
@@ -139,19 +159,140 @@ def _joined(
     old: Keys, kept: NDArray[np.bool_], co: NDArray[np.float32], interpolation: str
 ) -> tuple[Keys, NDArray[np.bool_]]:
     """Merge kept and new keys in order; return them, and a mask of the old ones."""
-    fresh: Keys = {field: np.zeros((len(co), width), dtype) for field, (dtype, width) in _FIELDS.items()}
-    fresh["co"][:] = co
-    for field in ("handle_left_type", "handle_right_type"):
-        items = bpy.types.Keyframe.bl_rna.properties[field].enum_items
-        fresh[field][:] = items["AUTO_CLAMPED"].value
-    for field in ("select_control_point", "select_left_handle", "select_right_handle"):
-        fresh[field][:] = True
-    for field, values in _defaults(len(co), interpolation).items():
-        fresh[field][:, 0] = values
+    fresh = _fresh(co, interpolation)
     is_old = np.repeat([True, False], [int(kept.sum()), len(co)])
     joined = {field: np.concatenate([old[field][kept], fresh[field]]) for field in _FIELDS}
     order = np.argsort(joined["co"][:, 0], kind="stable")
     return {field: values[order] for field, values in joined.items()}, is_old[order]
+
+
+def _fresh(co: NDArray[Any], interpolation: str) -> Keys:
+    """Return new keys, as Blender inserts them but for their handles."""
+    fresh: Keys = {field: np.zeros((len(co), width), dtype) for field, (dtype, width) in _FIELDS.items()}
+    fresh["co"][:] = co
+    for field in ("handle_left_type", "handle_right_type"):
+        fresh[field][:] = _CLAMPED
+    for field in ("select_control_point", "select_left_handle", "select_right_handle"):
+        fresh[field][:] = True
+    for field, values in _defaults(len(co), interpolation).items():
+        fresh[field][:, 0] = values
+    return fresh
+
+
+_Rows = tuple[Keys, NDArray[np.bool_]]
+"""Keys in order, and a mask of those with handles of their own; Blender computes those of the rest."""
+
+
+def _in_a_row(parts: Sequence[_Rows]) -> _Rows:
+    """Join keys of consecutive ranges."""
+    joined = {field: np.concatenate([keys[field] for keys, _ in parts]) for field in _FIELDS}
+    return joined, np.concatenate([exact for _, exact in parts])
+
+
+# The curve beside new keys ----------------------------------------------------------------------------------
+
+
+def _continued(
+    fcurve: bpy.types.FCurve,
+    old: Keys | None,
+    times: NDArray[np.float32],
+    kept: NDArray[np.bool_],
+    co: NDArray[np.float32],
+    way: int,
+    edge: float,
+    frame: float,
+    still: float | None,
+) -> _Rows | None:
+    """Return the keys on one side of new ones (-1 before, 1 after) if the old curve needs more than are kept.
+
+    None: it plays there as before with the kept keys alone, or has none to lead to.
+    """
+    place, side = edge + way * frame, np.flatnonzero(kept & (way * times > way * edge))
+    if old is None or not len(side):
+        is_sloped = fcurve.extrapolation == "LINEAR" and len(times) > 0
+        if (still is None and not is_sloped) or any(not each.mute for each in fcurve.modifiers):
+            return None  # the modifier Cycles would repeat more frames
+        places = [place, place + way * frame][: 2 if is_sloped else 1][::way]
+        values = [fcurve.evaluate(each) if len(times) else still for each in places]
+        return _fresh(np.column_stack([places, values]), "LINEAR"), np.zeros(len(places), np.bool_)
+    near = int(side[-1 if way < 0 else 0])
+    inner = near - way  # the key on the other side of the place
+    if way * float(times[near]) <= way * place + MERGE_DISTANCE:
+        return None
+    is_end = not 0 <= inner < len(times)
+    kind = int(old["interpolation"][min(near, inner) if not is_end else near, 0])
+    if is_end and (way > 0 or kind != _CONSTANT):
+        kind = _LINEAR  # of a curve beyond its ends
+    if way < 0 and kind == _CONSTANT:
+        return None
+    stop = float(times[near]) - way * MERGE_DISTANCE
+    every = np.arange(place, stop, way * frame)  # the whole frames between, from the range outwards
+    values = np.array([fcurve.evaluate(each) for each in every.tolist()])
+    if (values == old["co"][near, 1]).all() and co[0 if way < 0 else -1, 1] == values[0]:
+        return None  # flat before and after
+    keys = {field: rows[side].copy() for field, rows in old.items()}
+    last = len(side) - 1 if way < 0 else 0
+    halves = _split(old, min(near, inner), place) if kind == _BEZIER else None
+    if halves is not None:
+        half, added = halves[0 if way < 0 else 1], _fresh(np.zeros((1, 2)), "LINEAR" if way < 0 else "BEZIER")
+        left, right = (half[2], half[3]) if way < 0 else (half[0], half[1])
+        added["co"][:], added["handle_left"][:], added["handle_right"][:] = (
+            half[3 if way < 0 else 0],
+            left,
+            right,
+        )
+        added["handle_left_type"][:] = added["handle_right_type"][:] = _FREE
+        keys["handle_right" if way < 0 else "handle_left"][last] = half[1 if way < 0 else 2]
+        _unlink(keys, last, way)
+    else:
+        # An easing has no part with the same shape, so each frame gets a key.
+        count = 1 if kind <= _LINEAR else len(every)
+        co_beside = np.column_stack([every[:count], values[:count]])[::way]
+        added = _fresh(co_beside, "CONSTANT" if kind == _CONSTANT else "LINEAR")
+        if way < 0:
+            keys["interpolation"][last] = _LINEAR
+    parts = [(keys, np.ones(len(side), np.bool_)), (added, np.full(len(added["co"]), halves is not None))]
+    return _in_a_row(parts[::-way])
+
+
+def _unlink(keys: Keys, row: int, way: int) -> None:
+    """Keep Blender from computing the handle of a key towards a range anew; in place."""
+    inner, outer = ("handle_right_type", "handle_left_type")[::-way]
+    if {int(keys[inner][row, 0]), int(keys[outer][row, 0])} <= {_AUTO, _CLAMPED}:
+        keys[inner][row] = keys[outer][row] = _ALIGNED
+    elif int(keys[inner][row, 0]) != _ALIGNED:
+        keys[inner][row] = _FREE
+
+
+def _split(keys: Keys, row: int, frame: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Split the Bezier curve after a key at a frame, by de Casteljau's algorithm.
+
+    Returns:
+        The points (4, 2) of both halves; None where Blender would shorten a handle of theirs.
+    """
+    fields = (("co", row), ("handle_right", row), ("handle_left", row + 1), ("co", row + 1))
+    a, b, c, d = (keys[field][index].astype(np.float64) for field, index in fields)
+    length = d[0] - a[0]
+    # Blender shortens handles that reach beyond the other key (BKE_fcurve_correct_bezpart).
+    if abs(b[0] - a[0]) > length:
+        b = a + (b - a) * length / abs(b[0] - a[0])
+    if abs(d[0] - c[0]) > length:
+        c = d + (c - d) * length / abs(d[0] - c[0])
+    if not (a[0] <= b[0] and c[0] <= d[0]):  # a handle points away: frames may occur several times
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        t = 0.5 * (low + high)
+        ab, bc, cd = a + t * (b - a), b + t * (c - b), c + t * (d - c)
+        abc, bcd = ab + t * (bc - ab), bc + t * (cd - bc)
+        middle = abc + t * (bcd - abc)
+        low, high = (t, high) if middle[0] < frame else (low, t)
+    halves = np.array([a, ab, abc, middle]), np.array([middle, bcd, cd, d])
+    fits = all(((half[1:3, 0] >= half[0, 0]) & (half[1:3, 0] <= half[3, 0])).all() for half in halves)
+    return halves if fits else None
+
+
+# Changes of keys --------------------------------------------------------------------------------------------
 
 
 def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str) -> None:
@@ -174,20 +315,16 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     """Replace all keys of an F-curve.
 
     Args:
-        keys: in order.
+        keys: in order; two of them may be so near that Blender itself would merge them.
         exact: (K,) mask of keys whose handles are kept; Blender computes the handles of the rest.
-
-    Raises:
-        RigError: Blender merged keys because they are too near to each other.
     """
     points = fcurve.keyframe_points
     points.clear()
     points.add(len(exact))
     for field, values in keys.items():
         points.foreach_set(field, values.ravel())
-    fcurve.update()
-    if len(points) != len(exact):
-        raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
+    points.sort()
+    points.handles_recalc()  # `FCurve.update` would merge keys that an animator has left apart
     for field in _HANDLES:
         handles = _get(fcurve, field)
         handles[exact] = keys[field][exact]

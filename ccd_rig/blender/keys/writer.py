@@ -15,6 +15,7 @@ channels: radians, quaternions (w, x, y, z), metres.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -41,14 +42,26 @@ class Destination(Enum):
 
 
 def obstacles(
-    armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]], destination: Destination
+    armature_object: bpy.types.Object,
+    keyed: Sequence[tuple[str, str]],
+    destination: Destination,
+    span: tuple[float, float] | None = None,
+    frame: float = 1.0,
 ) -> tuple[str, ...]:
     """List the reasons why keys of channels could not be written or would not play, in sentences.
 
     Args:
         keyed: pairs of bone name and channel name.
+        span: first and last frame to write, in the time of keys; None: whatever the range.
+        frame: length of a scene frame in the time of keys.
     """
     sentences = [*_object_obstacles(armature_object, destination)]
+    paths = [channels.data_path(armature_object, *each) for each in keyed]
+    if span is not None and hides_strips(armature_object, paths, destination, span, frame):
+        sentences.append(
+            f"Armature '{armature_object.name}': keys of an action would hide its NLA strips at frames that "
+            "are not baked: choose NLA Strip Above"
+        )
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
     for driver in channels.drivers_of(armature_object):
         if driver.data_path in bones and not driver.mute:
@@ -61,7 +74,9 @@ def obstacles(
     present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
     for fcurve in present:
         if fcurve.data_path in bones:
-            sentences += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in curve_obstacles(fcurve)]
+            sentences += [
+                f"Bone '{bones[fcurve.data_path]}': {text}" for text in curve_obstacles(fcurve, span)
+            ]
     return tuple(sentences)
 
 
@@ -76,9 +91,8 @@ def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -
             bone = paths[driver.data_path]
             yield f"Bone '{bone}': its rotation mode has a driver, so keys would not play: delete the driver"
     curves = list(fcurves_of(armature_object))
-    for track in animation.nla_tracks:
-        strips = [strip for strip in track.strips if not (track.mute or strip.mute)]
-        curves += [curve for strip in strips for curve in channels.strip_fcurves(strip)]
+    for strip in channels.playing_strips(animation):
+        curves += channels.strip_fcurves(strip)
     for curve in curves:
         if curve.data_path in paths and channels.plays(curve):
             pose_bone = armature_object.pose.bones[paths[curve.data_path]]
@@ -110,14 +124,14 @@ def _object_obstacles(armature_object: bpy.types.Object, destination: Destinatio
         # In tweak mode the strip's action takes the place of the action, which cannot be checked.
         yield f"{where}: an NLA strip is being tweaked: leave tweak mode (Tab in the NLA editor) first"
         return
-    solo = any(track.is_solo for track in animation.nla_tracks)
+    solo = channels.is_solo(animation)
     if destination is Destination.NLA_STRIP:
         if not animation.use_nla:
             yield f"{where}: its NLA is off, so a strip would not play: switch it on in the NLA editor"
         elif solo:
             yield f"{where}: an NLA track is solo, so another strip would not play: switch solo off"
         return
-    if animation.use_nla and (solo or channels.has_strips(animation)):
+    if solo or channels.has_strips(animation):
         yield from _nla_obstacles(where, animation, solo)
     action = animation.action
     if action is None or destination is Destination.NEW_ACTION:
@@ -139,8 +153,8 @@ def _nla_obstacles(where: str, animation: bpy.types.AnimData, solo: bool) -> Ite
         yield f"{where}: the action's influence in the NLA is {influence:.3f}: set it to 1"
 
 
-def curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
-    """Yield obstacles of one F-curve, in clauses."""
+def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None = None) -> Iterator[str]:
+    """Yield obstacles of one F-curve to keys in a span (None: in any), in clauses."""
     what = f"the F-curve of {_label(fcurve)}"
     group = fcurve.group
     if fcurve.lock:
@@ -154,9 +168,29 @@ def curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
     if len(fcurve.sampled_points) > 0:
         yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"
     for modifier in fcurve.modifiers:
-        # The modifier Cycles does not change the values between the first and the last key.
         if not modifier.mute and modifier.type != "CYCLES":
             yield f"{what} has the modifier {modifier.type}, which would change its keys: mute or remove it"
+    # Cycles repeats what is between the first and the last key, and does not change it.
+    if span is not None and not fcurve.is_empty and repeats(fcurve):
+        first, last = fcurve.range()
+        if span[0] < first - keyframes.MERGE_DISTANCE or span[1] > last + keyframes.MERGE_DISTANCE:
+            yield (
+                f"{what} repeats frames {first:g} to {last:g} by the modifier Cycles, which keys at other "
+                "frames would change: use Channel > Bake Channels in the Graph Editor first, or, for bones, "
+                "choose NLA Strip Above"
+            )
+
+
+def repeats(fcurve: bpy.types.FCurve) -> bool:
+    """Whether the modifier Cycles repeats an F-curve."""
+    return any(each.type == "CYCLES" and not each.mute for each in fcurve.modifiers)
+
+
+def repeated_bones(armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the bones of channels, pairs of bone and channel, with F-curves that repeat in the action."""
+    bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
+    curves = [curve for curve in fcurves_of(armature_object) if curve.data_path in bones and repeats(curve)]
+    return list(dict.fromkeys(bones[curve.data_path] for curve in curves))
 
 
 # Strips ----------------------------------------------------------------------------------------------------
@@ -232,11 +266,66 @@ def plays_below(armature_object: bpy.types.Object, paths: Collection[str], span:
     animation = armature_object.animation_data
     return (
         animation is not None
-        and bool(animation.use_nla)
         and channels.has_strips(animation)
         and played(armature_object).issuperset(paths)
         and all(float(end).is_integer() for end in span)
     )
+
+
+def hides_strips(
+    armature_object: bpy.types.Object,
+    paths: Collection[str],
+    destination: Destination,
+    span: tuple[float, float],
+    frame: float,
+) -> bool:
+    """Whether keys in the object's action would hide strips at frames that are not written.
+
+    The action hides them on its own channels: at all frames, or from its first key on, or between its first
+    and last key, as its extrapolation says. The ends that a strip holds do not count before and after all.
+
+    Args:
+        paths: data paths of the channels to write.
+        span: first and last frame to write.
+        frame: length of a scene frame in the time of keys.
+    """
+    animation = armature_object.animation_data
+    if destination is Destination.NLA_STRIP or animation is None:
+        return False
+    written, own = set(paths), set[str]()
+    first, last = math.inf, -math.inf  # frames at which the action hides strips
+    extrapolation = "HOLD"
+    if channels.is_animated(armature_object):
+        curves = [c for c in fcurves_of(armature_object) if channels.plays(c) and not c.is_empty]
+        own = {curve.data_path for curve in curves}
+        extrapolation = animation.action_extrapolation
+        if curves:
+            first, last = channels.span(curves)
+    elif plays_below(armature_object, paths, span):
+        extrapolation = "NOTHING"
+    start, end = min(first, span[0]), max(last, span[1])
+    if extrapolation != "NOTHING":
+        last = end = math.inf
+    if extrapolation == "HOLD":
+        first = start = -math.inf
+    before, after = span[0] - frame, span[1] + frame
+    hidden = [
+        (written - own, (start, before)),
+        (written - own, (after, end)),
+        (written & own, (after, first - frame)),
+        (written & own, (last + frame, before)),
+        (own - written, (start, first - frame)),
+        (own - written, (last + frame, end)),
+    ]
+    near = keyframes.MERGE_DISTANCE
+    for strip in channels.playing_strips(animation):
+        moved = {curve.data_path for curve in channels.strip_fcurves(strip) if channels.plays(curve)}
+        for hiding, (low, high) in hidden:
+            holds = strip.extrapolation != "NOTHING" and math.isfinite(low) and math.isfinite(high)
+            is_seen = holds or (strip.frame_start <= high + near and strip.frame_end >= low - near)
+            if low <= high + near and is_seen and hiding & moved:
+                return True
+    return False
 
 
 def reaching(span: tuple[float, float]) -> tuple[float, float]:
@@ -251,10 +340,7 @@ def played(armature_object: bpy.types.Object) -> frozenset[str]:
     """Return the data paths of the channels that the object's strips animate."""
     return frozenset(
         curve.data_path
-        for track in armature_object.animation_data.nla_tracks
-        if not track.mute
-        for strip in track.strips
-        if not strip.mute
+        for strip in channels.playing_strips(armature_object.animation_data)
         for curve in channels.strip_fcurves(strip)
         if channels.plays(curve)
     )
@@ -294,6 +380,8 @@ class _Channel:
     curves: NDArray[np.float32]
     interpolation: str
     opposed: bool
+    # (C,) values that components without keys show; empty for keys that hold what is beside by themselves.
+    present: tuple[float, ...]
     after: str = ""  # interpolation of the last key, if it is different
 
 
@@ -304,14 +392,16 @@ def write(
     span: tuple[float, float],
     name: str,
     undo: ExitStack | None = None,
+    frame: float = 1.0,
 ) -> Work[bpy.types.Action]:
     """Replace the keys in a span: write all keys, or none if anything fails.
 
     Yields once per channel and F-curve; if the generator is closed, nothing is written.
 
-    Keys outside the span keep every bit, handles included. The exception are keys after `opposed` ones: they
-    get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
-    changed.
+    On a side of the span where one of the bones has keys, all of them play as before at whole frames: keys
+    at the frame beside the span keep their motion, see `keyframes.write`. On a side without keys the F-curves
+    hold the outermost new key. Keys after `opposed` ones get the other sign, which is the same rotation.
+    Other F-curves and the slots of other objects are not changed.
 
     Args:
         keys: of channels of bones and of properties.
@@ -322,6 +412,7 @@ def write(
         span: first and last frame of keys to replace.
         name: name of a new action.
         undo: gets a callback that takes everything back.
+        frame: length of a scene frame in the time of keys.
 
     Returns:
         The action with the keys; it is assigned to the object, with its slot, or to the new strip.
@@ -336,8 +427,9 @@ def write(
         if isinstance(item, PropertyKeys):
             curves = np.empty((1, len(item.frames), 2), np.float32)
             curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, item.after))
-    problems = obstacles(armature_object, [(item.bone, item.channel) for item in of_bones], destination)
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, (), item.after))
+    keyed = [(item.bone, item.channel) for item in of_bones]
+    problems = obstacles(armature_object, keyed, destination, span, frame)
     if problems:
         raise RigError(problems[0])
     animation = armature_object.animation_data
@@ -346,11 +438,11 @@ def write(
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
-            action = yield from _write_strip(armature_object, written, span, name, steps)
+            action = yield from _write_strip(armature_object, written, span, frame, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
-            action = yield from _write_new(armature_object, written, span, name, steps)
+            action = yield from _write_new(armature_object, written, span, frame, name, steps)
         else:
-            action = yield from _write_in_place(armature_object, written, span, steps)
+            action = yield from _write_in_place(armature_object, written, span, frame, steps)
         done = steps.pop_all()
         if undo is not None:
             undo.callback(done.close)
@@ -364,8 +456,11 @@ def write_in_place(
     values: dict[str, NDArray[Any]],
     interpolation: str,
     undo: ExitStack,
+    frame: float = 1.0,
 ) -> None:
     """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
+
+    Outside the range it plays as `write` leaves it.
 
     Args:
         group: name of the F-curves' group.
@@ -373,6 +468,7 @@ def write_in_place(
         values: data path -> (F, C).
         interpolation: as in `BoneKeys`.
         undo: gets callbacks that take everything back.
+        frame: length of a scene frame in the time of keys.
 
     Raises:
         RigError: the action or an F-curve cannot take keys.
@@ -383,18 +479,43 @@ def write_in_place(
     for path, rows in values.items():
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, False))
+        written.append(_Channel(path, group, curves, interpolation, False, _present(thing, path)))
+    for sentence in _refusals_in_place(thing, tuple(values), span, frame):
+        raise RigError(sentence)
     action = channels.action_of(thing)
     if action is None:
-        result_of(_write_new(thing, written, span, f"{thing.name} CCD", undo))
+        result_of(_write_new(thing, written, span, frame, f"{thing.name} CCD", undo))
         return
-    if not action.is_editable or action.override_library is not None:
-        raise RigError(f"Action '{action.name}' of '{thing.name}' cannot be edited: assign another one")
+    result_of(_write_in_place(thing, written, span, frame, undo))
+
+
+def _refusals_in_place(
+    thing: bpy.types.Object, paths: Collection[str], span: tuple[float, float], frame: float
+) -> Iterator[str]:
+    """Yield reasons why keys in the action of an object could not be written, would not play, or do harm."""
+    animation, where = thing.animation_data, f"'{thing.name}'"
+    if animation is None:
+        return
+    if animation.use_tweak_mode:
+        yield f"{where}: an NLA strip is being tweaked: leave tweak mode (Tab in the NLA editor) first"
+    solo = channels.is_solo(animation)
+    if solo or channels.has_strips(animation):
+        yield from _nla_obstacles(where, animation, solo)
+    if hides_strips(thing, paths, Destination.CURRENT_ACTION, span, frame):
+        yield (
+            f"{where}: keys of its action would hide its NLA strips at other frames: bake the strips to keys "
+            "first (Edit > Bake Action in the NLA editor)"
+        )
+    action = animation.action
+    if action is not None and (not action.is_editable or action.override_library is not None):
+        yield f"Action '{action.name}' of '{thing.name}' cannot be edited: assign another one"
+    if others := channels.shared_users(thing):
+        names = ", ".join(f"'{name}'" for name in others)
+        yield f"Action '{action.name}' of '{thing.name}' moves {names} too: make it a single user first"
     for fcurve in channels.fcurves_of(thing):
-        if fcurve.data_path in values:
-            for sentence in curve_obstacles(fcurve):
-                raise RigError(f"'{thing.name}': {sentence}")
-    result_of(_write_in_place(thing, written, span, undo))
+        if fcurve.data_path in paths:
+            for sentence in curve_obstacles(fcurve, span):
+                yield f"'{thing.name}': {sentence}"
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
@@ -440,8 +561,15 @@ def _channels(
             stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
-        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
+        present = _present(armature_object, path)
+        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed, present)
     return list(by_path.values())
+
+
+def _present(thing: bpy.types.Object, path: str) -> tuple[float, ...]:
+    """Return the present values of the components of a channel."""
+    value: Any = thing.path_resolve(path)
+    return tuple(value) if hasattr(value, "__len__") else (value,)
 
 
 def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
@@ -464,6 +592,7 @@ def _write_new(
     armature_object: bpy.types.Object,
     written: Sequence[_Channel],
     span: tuple[float, float],
+    frame: float,
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
@@ -478,7 +607,7 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
+    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -496,14 +625,18 @@ def _write_new(
 
 
 def _write_in_place(
-    armature_object: bpy.types.Object, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
+    armature_object: bpy.types.Object,
+    written: Sequence[_Channel],
+    span: tuple[float, float],
+    frame: float,
+    undo: ExitStack,
 ) -> Work[bpy.types.Action]:
     """Edit the present action; `undo` gets a callback for each step."""
     animation: Any = armature_object.animation_data
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
-    yield from _fill(channels.ensure_bag(action, slot, undo), written, span, undo)
+    yield from _fill(channels.ensure_bag(action, slot, undo), written, span, frame, undo)
     if old_slot != slot:
         undo.callback(channels.assign, armature_object, action, old_slot)
         channels.assign(armature_object, action, slot)
@@ -515,6 +648,7 @@ def _write_strip(
     armature_object: bpy.types.Object,
     written: Sequence[_Channel],
     span: tuple[float, float],
+    frame: float,
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
@@ -522,7 +656,7 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
+    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -534,7 +668,7 @@ def _write_strip(
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
         present = [_present_key(armature_object, item) for item in bare]
-        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, None)
+        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, frame, None)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
     add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo)
     return action
@@ -548,11 +682,11 @@ def _present_key(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
     values: Any = armature_object.path_resolve(bare.data_path)
     curves[:, 0, 1] = values
-    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, after="")
+    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, present=(), after="")
 
 
 def _fill(
-    bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None
+    bag: Any, written: Sequence[_Channel], span: tuple[float, float], frame: float, undo: ExitStack | None
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
@@ -561,6 +695,11 @@ def _fill(
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()
+    paths = {item.data_path for item in written if item.present}
+    ranges = [c.range() for (path, _), c in present.items() if path in paths and not c.is_empty]
+    near = keyframes.MERGE_DISTANCE
+    is_led = any(first < span[0] - near for first, _ in ranges)
+    is_followed = any(last > span[1] + near for _, last in ranges)
     for item in written:
         for index in range(len(item.curves)):
             place = item.data_path, index
@@ -577,7 +716,12 @@ def _fill(
             if undo is not None and place not in added:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
-            keyframes.write(fcurve, co, item.interpolation, *span, before)
+            if item.present:
+                value = item.present[index]
+                still = value if is_led else None, value if is_followed else None
+                keyframes.write(fcurve, co, item.interpolation, *span, before, frame, still)
+            else:
+                keyframes.write(fcurve, co, item.interpolation, *span, before)
             if item.after:
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)

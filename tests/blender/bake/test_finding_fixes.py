@@ -35,7 +35,7 @@ def test_markers_in_the_timeline(bake):
     short = next(each for each in report.findings if each.trouble == "SHORT")
     marker = next(each for each in markers if " out of reach" in each.name)
     assert marker.frame == short.frame_start
-    assert marker.name == f"CCD: {short.label()} to {short.frame_end}"
+    assert marker.name == f"CCD: {rig.name}: {short.label()} to {short.frame_end}"
     bpy.ops.ccd_rig.report_markers(clear=True)
     assert [each.name for each in markers] == ["Mine"]
 
@@ -177,3 +177,22 @@ def test_the_other_solver_is_advised_where_it_is_not_in_use(bake, solver, fix):
     rigs.reach(rig, "bone_5", rigs.keyed(rigs.empty("Goal"), {1: (3.0, 0.0, 3.0), FRAMES: (9.0, 0.0, 0.0)}))
     jumps = of(run(bake, rig, smoothness=0.0), "JUMP")
     assert jumps and {each.fix for each in jumps} == {fix}
+
+
+def test_markers_of_another_armature_stay(bake):
+    reports, rigs_ = [], []
+    for name in ("Left", "Right"):
+        rig = rigs.chain(3, 0.5)
+        rig.name = name
+        rigs.reach(rig, "bone_2", rigs.empty(f"Far {name}", (0.0, 5.0, 0.0)))
+        rigs.update()
+        reports.append(bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5)))
+        rigs_.append(rig)
+    markers = bpy.context.scene.timeline_markers
+    for rig in rigs_:
+        rigs.activate(rig)
+        assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
+    assert len(markers) == sum(len(report.findings) for report in reports) > 1
+    assert bpy.ops.ccd_rig.report_markers(clear=True) == {"FINISHED"}  # of the active one
+    assert len(markers) == len(reports[0].findings)
+    assert all(marker.name.startswith("CCD: Left: ") for marker in markers)

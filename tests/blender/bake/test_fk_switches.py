@@ -183,7 +183,7 @@ def test_a_bake_that_moves_nothing_says_so(ext, rig):
 def run(ext, rig):
     """A bake as the button makes it, with what the armature stores."""
     bake, options = ext.module("ccd_rig.blender.bake.bake"), ext.module("ccd_rig.blender.bake.settings")
-    settings = options.bake_settings(rig.ccd_rig.bake, rig, (FRAMES[0], FRAMES[-1]))
+    settings = options.bake_settings(bpy.context.scene, rig.ccd_rig.bake, rig, (FRAMES[0], FRAMES[-1]))
     return bake.bake(bpy.context.scene, rig, settings)
 
 

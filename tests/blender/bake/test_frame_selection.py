@@ -283,3 +283,41 @@ def test_by_operator_and_command_line(ext, bake, channels, rig, tmp_path, capfd)
     assert main([*words, "reference"]) == 2
     assert main([*words, "every", "--reference-keys", "Beats"]) == 2
     assert "--keys reference needs --reference-keys" in capfd.readouterr().err
+
+
+def influence_keys(row, keys):
+    for frame, value in keys:
+        row.influence = value
+        row.keyframe_insert("influence", frame=frame)
+    rigs.update()
+
+
+def test_keys_of_an_influence_count(bake, channels, rig):
+    """The hand is let go until frame 10, so it is on its target from frame 12 on, not from frame 1."""
+    influence_keys(rig.ccd_rig.constraints[0], ((1, 0.0), (10, 0.0), (12, 1.0), (20, 1.0)))
+    report = run(bake, rig)
+    assert key_frames(channels, rig) == [1, 3, 7.5, 10, 12, 20]
+    assert report.check.mismatches() == ()
+    assert all(off_at(rig, frame) < PLAYED for frame in (12, 20))
+    assert off_at(rig, 10) > 0.1
+
+
+def test_planted_feet_are_keyed_where_their_influence_is(bake, errors):
+    """They have no target. Known: the frames at which a foot comes down."""
+    rig = rigs.armature(rigs.biped())
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.chain_length = "Foot", "foot.L", "PLANT", 4
+    with pytest.raises(errors.RigError, match="no Influence has keys in frames 1 to 20: key Influence"):
+        run(bake, rig)
+    influence_keys(row, ((1, 0.0), (5, 1.0), (9, 0.0)))
+    report = run(bake, rig)
+    assert {1.0, 5.0, 9.0, 20.0} >= {entry.frame for entry in report.entries} >= {5.0}
+
+
+def test_steps_solve_where_an_influence_begins_and_ends(bake, channels, rig, goal):
+    """Between solved frames poses are slerped; without frames 4 and 5 the hand would leave too early."""
+    influence_keys(rig.ccd_rig.constraints[0], ((1, 0.0), (4, 0.0), (5, 1.0), (15, 1.0), (16, 0.0)))
+    solved = {entry.frame for entry in run(bake, rig, 1, 21, "SOLVED_FRAMES", step=10).entries}
+    assert solved == {5.0, 11.0, 15.0}
+    assert key_frames(channels, rig) == [1, 4, 5, 11, 15, 16, 21]
+    assert all(off_at(rig, frame) < PLAYED for frame in (5, 11, 15))

@@ -87,7 +87,7 @@ def test_the_stored_options_have_the_defaults_of_a_bake(ext, rig):
         ext.module("ccd_rig.blender.bake.settings"),
         ext.module("ccd_rig.blender.bake.settings"),
     )
-    new = options.bake_settings(rig.ccd_rig.bake, rig, (1, 4))
+    new = options.bake_settings(bpy.context.scene, rig.ccd_rig.bake, rig, (1, 4))
     assert new == settings.BakeSettings(1, 4, error_reduction=new.error_reduction)
 
 

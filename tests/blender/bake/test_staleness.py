@@ -246,3 +246,37 @@ def test_a_preview_does_not_make_it_stale(ext, staleness):
     rigs.update()
     assert not staleness.is_stale(rig)
     clamps.remove(rig)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rotation_mode", "XYZ"),
+        ("lock_rotation", (True, False, False)),
+        ("lock_location", (True, True, True)),
+    ],
+)
+def test_channels_of_chain_bones_count(ext, staleness, name, value):
+    """In another mode a bone does not play the keys at all."""
+    rig = rigs.chain(3)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    run(ext, rig)
+    bone = rig.pose.bones["bone_1"]
+    before = getattr(bone, name)
+    before = before if isinstance(before, str) else tuple(before)
+    setattr(bone, name, value)
+    rigs.update()
+    assert staleness.is_stale(rig)
+    setattr(bone, name, before)
+    rigs.update()
+    assert not staleness.is_stale(rig)
+
+
+def test_stretched_time_counts(ext, staleness):
+    rig = rigs.chain(3)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    run(ext, rig)
+    bpy.context.scene.render.frame_map_new = 50
+    assert staleness.is_stale(rig)
+    bpy.context.scene.render.frame_map_new = 100
+    assert not staleness.is_stale(rig)

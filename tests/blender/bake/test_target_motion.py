@@ -380,3 +380,46 @@ def test_bones_without_keys_are_told(ext):
     refused(rig, "No bone of the chains has keys in frames", frames="KEYED")
     rig.ccd_rig.active_index = -1
     fails(bpy.ops.ccd_rig.targets_match, "No constraint is active", only_active=True)
+
+
+def test_an_action_that_moves_others_too_is_refused(ext):
+    """The other object would move with the target."""
+    rig = waving()
+    target, other = rigs.empty("Goal", (5.0, 0.0, 0.0)), rigs.empty("Other")
+    rigs.keyed(target, {1: (5.0, 0.0, 0.0)})
+    animation = other.animation_data_create()
+    animation.action = target.animation_data.action
+    if hasattr(animation, "action_slot"):
+        animation.action_slot = target.animation_data.action_slot
+    reach(rig, "bone_5", target)
+    bpy.context.scene.frame_set(1)
+    refused(rig, "of 'Goal' moves 'Other' too: make it a single user")
+    animation.action = None
+    assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+
+
+def test_a_flat_target_is_refused_by_name(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    target.scale.z = 0.0
+    reach(rig, "bone_5", target)
+    refused(rig, "Target 'Goal': it or its parent has scale 0 on an axis")
+    fails(bpy.ops.ccd_rig.targets_match, "set its scale to 1")
+    target.scale.z = 1.0
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+
+
+def test_a_target_over_other_strips_keeps_them(ext):
+    """Keys of an action would hold the target outside the range, where the strip moves it."""
+    rig = waving()
+    target = rigs.keyed(rigs.empty("Goal"), {1: (5.0, 0.0, 0.0), 60: (5.0, 2.0, 0.0)})
+    animation = target.animation_data
+    strip = animation.nla_tracks.new().strips.new("Path", 1, animation.action)
+    if hasattr(strip, "action_slot"):
+        strip.action_slot = animation.action.slots[0]
+    animation.action = None
+    rigs.keyed(target, {30: (1.0, 1.0, 1.0)})
+    animation.action_extrapolation = "NOTHING"
+    reach(rig, "bone_5", target)
+    bpy.context.scene.frame_set(1)
+    refused(rig, "'Goal': keys of its action would hide its NLA strips at other frames")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_object_without_animation(channels, writing):
     assert list(channels.present_keys(armature_object)) == [1, 2.5, 3.125, 10]
 
 
-@pytest.mark.parametrize("beside", [(), (20, 30)], ids=["alone", "beside others"])
+@pytest.mark.parametrize("beside", [(), (11, 30)], ids=["alone", "beside others"])
 def test_new_keys_are_what_blender_inserts(channels, writing, beside):
     armature_object, twin = make_armature(), make_armature("Twin")
     for each in (armature_object, twin):
@@ -83,21 +84,35 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
     armature_object = make_armature()
     key_richly(armature_object)
     vary(channels.fcurves_of(armature_object))
-    before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
+    curves = curves_by_path(channels, armature_object)
+    before = {path: key_tuples(c) for path, c in curves.items()}
+    outside = [*(span[0] - k for k in range(1, 40)), *(span[1] + k for k in range(1, 40))]
+    played = {path: [c.evaluate(frame) for frame in outside] for path, c in curves.items()}
     old_state = state(armature_object.animation_data.action)
     old_name = armature_object.animation_data.action.name
     frames = sorted({span[0], (span[0] + span[1]) / 2, span[1]})
     keys = keys_for(writing, frames)
     action = write_keys(writing, armature_object, keys, writing.Destination[destination], span, "Baked")
-    after = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
+    curves = curves_by_path(channels, armature_object)
+    after = {path: key_tuples(c) for path, c in curves.items()}
     assert set(after) == set(before)
+    first, last = min(key[0][0] for key in before[next(iter(before))]), 30
+    holds = (span[0] <= first, span[1] >= last)  # without keys on a side the new end holds
     written = {armature_object.pose.bones[k.bone].path_from_id(k.channel) for k in keys}
     for path, old in before.items():
         if path[0] not in written:
             assert after[path] == old
             continue
-        kept = [key for key in after[path] if not span[0] <= key[0][0] <= span[1]]
-        assert kept == [key for key in old if not span[0] <= key[0][0] <= span[1]]
+        kept = [key for key in old if not span[0] <= key[0][0] <= span[1]]
+        assert {key[0] for key in kept} <= {key[0] for key in after[path]}
+        far = [key for key in kept if key[0][0] not in (nearest(kept, span, -1), nearest(kept, span, 1))]
+        assert set(far) <= set(after[path])
+        curves[path].update()  # as Blender does when an animator moves a key
+        for frame, value in zip(outside, played[path], strict=True):
+            if not holds[frame > span[0]]:
+                is_near = nearest(kept, span, -1) <= frame <= nearest(kept, span, 1)
+                now = curves[path].evaluate(frame)
+                assert not is_near or now == pytest.approx(value, abs=20 * FLOAT32), (path, frame)
         assert [key[0][0] for key in after[path] if span[0] <= key[0][0] <= span[1]] == frames
     assert_keys_play(armature_object, keys)
     if destination == "NEW_ACTION":
@@ -109,6 +124,12 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
         assert action.name == old_name
         assert not action.use_fake_user
         assert len(bpy.data.actions) == 1
+
+
+def nearest(kept, span, way):
+    """The frame of the nearest of kept keys on a side of the span; far away without any."""
+    frames = [way * key[0][0] for key in kept if way * key[0][0] > way * span[0 if way < 0 else 1]]
+    return way * min(frames, default=1000.0)
 
 
 def test_handles_stay_after_the_file_is_saved(channels, writing, tmp_path):
@@ -136,10 +157,30 @@ def test_keys_that_blender_would_merge(channels, writing):
         pose_bone.keyframe_insert("rotation_quaternion", frame=frame)
     keys = keys_for(writing, [5, 15], bones=("upper",))
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
-    assert list(channels.present_keys(armature_object)) == pytest.approx([1, 5, 15, 15.02])
+    assert list(channels.present_keys(armature_object)) == pytest.approx([1, 4, 5, 15, 15.02])
     for curve in channels.fcurves_of(armature_object):
         curve.update()  # Blender leaves them apart as well
-        assert len(curve.keyframe_points) == 4
+        assert len(curve.keyframe_points) == 5
+
+
+def test_keys_that_an_animator_left_too_near_stay(channels, writing):
+    """Blender merges such keys when it updates a curve, not before."""
+    armature_object = make_armature(bones=("upper",))
+    key_richly(armature_object, (1, 60))
+    curves = curves_by_path(channels, armature_object)
+    for curve in curves.values():
+        curve.keyframe_points.add(1)
+        curve.keyframe_points[-1].co = (60.005, 0.25)
+    before = {path: key_tuples(curve) for path, curve in curves.items()}
+    keys = keys_for(writing, [1, 20], bones=("upper",))
+    with ExitStack() as undo:
+        current = writing.Destination.CURRENT_ACTION
+        write_keys(writing, armature_object, keys, current, (1, 20), "Baked", undo)
+        assert_keys_play(armature_object, keys)
+        times = channels.present_keys(armature_object).tolist()
+        assert times == pytest.approx([1, 20, 21, 60, 60.005])
+    after = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
+    assert after == before
 
 
 def test_keys_as_far_apart_as_blender_merges_are_one(channels, writing):
@@ -161,7 +202,7 @@ def test_keys_as_far_apart_as_blender_merges_are_one(channels, writing):
         for path, curve in curves_by_path(channels, armature_object).items()
     }
     assert times.pop((switch.path, 0)) == pytest.approx([near, 21.0])
-    assert all(each == pytest.approx([near, 5.0, 20.995]) for each in times.values()) and len(times) == 4
+    assert all(each == pytest.approx([near, 5.0, 6.0, 20.995]) for each in times.values()) and len(times) == 4
 
 
 @pytest.mark.parametrize("after", ["CONSTANT", "LINEAR"])
@@ -294,7 +335,9 @@ def test_file_from_before_slots(channels, writing, destination, unassigned):
     has_slots = hasattr(action, "slots")
     if has_slots:
         assert armature_object.animation_data.action_slot.name_display == channels.LEGACY_SLOT
-    before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
+    frames, curves = [*range(5), *range(16, 40)], curves_by_path(channels, armature_object)
+    before = {path: key_tuples(c) for path, c in curves.items()}
+    played = {path: [curve.evaluate(frame) for frame in frames] for path, curve in curves.items()}
     if unassigned and has_slots:
         armature_object.animation_data.action_slot = None
     keys = keys_for(writing, [5, 9, 15])
@@ -307,9 +350,11 @@ def test_file_from_before_slots(channels, writing, destination, unassigned):
     if has_slots:
         assert armature_object.animation_data.action_slot.name_display == channels.LEGACY_SLOT
         assert len(armature_object.animation_data.action.slots) == 1
-    for curve_path, curve in curves_by_path(channels, armature_object).items():
-        kept = [key for key in key_tuples(curve) if not 5 <= key[0][0] <= 15]
-        assert kept == [key for key in before[curve_path] if not 5 <= key[0][0] <= 15]
+    for path, curve in curves_by_path(channels, armature_object).items():
+        after = [curve.evaluate(frame) for frame in frames]
+        assert after == pytest.approx(played[path], abs=20 * FLOAT32)
+        kept = {key[0] for key in before[path] if not 5 <= key[0][0] <= 15}
+        assert kept <= {key[0] for key in key_tuples(curve)}
 
 
 def test_all_rotation_channels(channels, writing):

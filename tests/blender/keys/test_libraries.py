@@ -21,7 +21,7 @@ def test_linked_action(channels, writing, errors, library):
     written = write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert written.library is None
     assert written.name == "Baked"
-    assert list(channels.present_keys(armature_object, ['lo"wer'])) == [0, 3, 5, 15, 20, 30]
+    assert list(channels.present_keys(armature_object, ['lo"wer'])) == [0, 3, 4, 5, 15, 16, 20, 30]
     assert_keys_play(armature_object, keys)
 
 

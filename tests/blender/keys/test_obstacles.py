@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import rigs
-from keyed import assert_keys_play, keys_for, rich_action, whole_state, write_keys
+from keyed import assert_keys_play, keys_for, partly_keyed, rich_action, whole_state, write_keys
 
 
 def the_curve(channels, armature_object):
@@ -164,3 +164,40 @@ def test_how_an_action_blends_counts_above_strips_alone(ext):
     animation.use_nla = True
     (sentence,) = module.obstacles(rig, keyed, module.Destination.CURRENT_ACTION)
     assert "influence in the NLA is 0.500" in sentence
+
+
+@pytest.mark.parametrize(
+    ("span", "is_kept"), [((60, 70), False), ((0, 4), False), ((10, 13), True), ((1, 13), True)]
+)
+def test_keys_beyond_the_turn_of_a_cycle_are_refused(channels, writing, errors, span, is_kept):
+    """Known: a walk of 12 frames plays again and again. Inside, every turn shows the keys."""
+    [armature_object] = partly_keyed()
+    bone = armature_object.pose.bones["upper"]
+    for frame in (0, 6, 7, 20):
+        bone.keyframe_delete("rotation_quaternion", index=2, frame=frame)
+    for frame, value in ((1, (1.0, 0.0, 0.0, 0.0)), (7, (0.8, 0.6, 0.0, 0.0)), (13, (1.0, 0.0, 0.0, 0.0))):
+        bone.rotation_quaternion = value
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    curves = list(channels.fcurves_of(armature_object))
+    for curve in curves:
+        curve.modifiers.new("CYCLES")
+    keys = keys_for(writing, span, bones=("upper",))
+    arguments = (armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
+    if is_kept:
+        write_keys(writing, *arguments)
+        assert_keys_play(armature_object, keys)
+        assert writing.repeated_bones(armature_object, [("upper", "rotation_quaternion")]) == ["upper"]
+        for curve in channels.fcurves_of(armature_object):
+            assert curve.evaluate(span[1] - 0.5 + 36) == pytest.approx(
+                curve.evaluate(span[1] - 0.5), abs=1e-6
+            )
+        return
+    before = whole_state(armature_object)
+    with pytest.raises(
+        errors.RigError, match=r"repeats frames 1 to 13 by the modifier Cycles.*Bake Channels"
+    ):
+        write_keys(writing, *arguments)
+    assert whole_state(armature_object) == before
+    for curve in curves:
+        curve.modifiers[0].mute = True
+    write_keys(writing, *arguments)

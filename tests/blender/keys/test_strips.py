@@ -481,3 +481,117 @@ def test_what_is_muted_does_not_play_and_stands_in_no_ones_way(ext, rig, channel
     wanted = [("bone_1", "rotation_quaternion")]
     told = writer.obstacles(rig, wanted, writer.Destination.NEW_ACTION)
     assert any("rotation mode changes by keys" in words for words in told) is (muted == "neither")
+
+
+# --- what keys of an action would hide ----------------------------------------------------------------------
+
+
+def strip_of_all(rig, channels, bones):
+    """A walk of some bones in a strip, frames 1 to 100, and no action."""
+    for k, frame in enumerate((1, 25, 50, 75, 100)):
+        for bone in bones:
+            turn(rig, bone, frame, 0.6 * (k % 2))
+    animation = rig.animation_data
+    strip = animation.nla_tracks.new().strips.new("Walk", 1, animation.action)
+    if channels.has_slots():
+        strip.action_slot = animation.action.slots[0]
+    animation.action = None
+
+
+def one_bone_missing(rig, channels):
+    strip_of_all(rig, channels, ("bone_0", "bone_1"))
+
+
+def action_on_top(rig, channels):
+    """An action that corrects the place of the root bone."""
+    strip_of_all(rig, channels, ("bone_0", "bone_1", "bone_2"))
+    rig.pose.bones["bone_0"].location = (0.1, 0.0, 0.0)
+    rig.pose.bones["bone_0"].keyframe_insert("location", frame=1)
+
+
+def all_in_the_strip(rig, channels):
+    strip_of_all(rig, channels, ("bone_0", "bone_1", "bone_2"))
+
+
+def solo_below(rig, channels):
+    """A second strip, in a track that is silent as the first is solo."""
+    strip_of_all(rig, channels, ("bone_0", "bone_1"))
+    strip_of_all(rig, channels, ("bone_2",))
+    rig.animation_data.nla_tracks[0].is_solo = True
+
+
+@pytest.mark.parametrize("below", [one_bone_missing, action_on_top])
+def test_keys_that_would_hide_strips_are_refused(bake, errors, channels, rig, below):
+    below(rig, channels)
+    reach(rig)
+    before = dump()
+    with pytest.raises(errors.RigError, match=r"would hide its NLA strips .*: choose NLA Strip Above"):
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(START, END))
+    assert differences(before, dump()) == []
+
+
+@pytest.mark.parametrize("below", [one_bone_missing, action_on_top, all_in_the_strip])
+def test_automatic_bakes_over_strips_hide_nothing(channels, rig, below):
+    """Two ranges of one shot, with all options at their defaults."""
+    below(rig, channels)
+    reach(rig)
+    spans = ((40, 50), (70, 80))
+    frames = [f for f in range(-5, 130) if not any(first <= f <= last for first, last in spans)]
+    before = shown(rig, frames)
+    for first, last in spans:
+        assert bpy.ops.ccd_rig.bake(frame_start=first, frame_end=last) == {"FINISHED"}
+    after = shown(rig, frames)
+    for frame in frames:
+        assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+    assert rig.ccd_rig.report.words.startswith("11 of 11 frames reached")
+
+
+@pytest.mark.parametrize(
+    ("extrapolation", "ends", "span", "is_hidden"),
+    [
+        ("HOLD", (1, 100), (70, 80), False),  # the action hides the strip everywhere already
+        ("NOTHING", (40, 50), (70, 80), True),  # the strip plays at 51 to 69
+        ("NOTHING", (40, 50), (51, 60), False),
+        ("NOTHING", (40, 50), (42, 47), False),
+        ("NOTHING", (40, 50), (20, 30), True),
+        ("HOLD_FORWARD", (40, 100), (70, 80), False),
+        ("HOLD_FORWARD", (40, 50), (20, 30), True),
+    ],
+)
+def test_what_an_action_hides_follows_its_extrapolation(
+    writing, channels, rig, extrapolation, ends, span, is_hidden
+):
+    all_in_the_strip(rig, channels)
+    for frame in ends:
+        for bone in BONES:
+            turn(rig, bone, frame, 0.2)
+    rig.animation_data.action_extrapolation = extrapolation
+    paths = [rig.pose.bones[bone].path_from_id("rotation_quaternion") for bone in BONES]
+    current = writing.Destination.CURRENT_ACTION
+    assert writing.hides_strips(rig, paths, current, span, 1.0) is is_hidden
+    # What is seen beside the span when it is written all the same.
+    frames = [frame for frame in (0, 35, 60, 65, 110) if not span[0] <= frame <= span[1]]
+    before = shown(rig, frames)
+    turns = np.tile((0.0, 1.0, 0.0, 0.0), (2, 1))
+    made = [writing.BoneKeys(b, "rotation_quaternion", np.array(span, float), turns) for b in BONES]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "hides_strips", lambda *arguments: False)
+        write_keys(writing, rig, made, current, span, "Baked")
+    after = shown(rig, frames)
+    assert any(np.abs(after[f] - before[f]).max() > 1e-3 for f in frames) is is_hidden
+
+
+def test_a_solo_track_is_all_that_plays(channels, rig):
+    """Known of the file: what Blender shows does not change when the other track is taken away."""
+    solo_below(rig, channels)
+    rig.pose.bones["bone_2"].keyframe_insert("scale", frame=1)
+    solo = rig.animation_data.nla_tracks[0]
+    assert [action for action, _ in channels.played(rig)] == [solo.strips[0].action]
+    assert list(channels.playing_strips(rig.animation_data)) == list(solo.strips)
+    before = shown(rig)
+    rig.animation_data.nla_tracks.remove(rig.animation_data.nla_tracks[1])
+    after = shown(rig)
+    assert all((after[frame] == before[frame]).all() for frame in FRAMES)
+    rig.animation_data.use_nla = False
+    assert list(channels.playing_strips(rig.animation_data)) == []
+    assert not channels.has_strips(rig.animation_data)

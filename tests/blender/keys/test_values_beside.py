@@ -1,4 +1,4 @@
-"""The keyed values before and after a frame."""
+"""The values of channels that play beside a range of keys."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from keyed import FLOAT32, keys_for, make_armature, write_keys
 
 
 @pytest.mark.parametrize(
-    ("beside", "rows", "end"),
+    ("way", "places", "end"),
     [
-        ("values_before", {4.5: 0, 4.75: 1, 10: 1, 11: 2}, 1),
-        ("values_after", {0: 0, 1: 1, 4.25: 1, 4.5: 2, 9: 2}, 10),
+        (-1, {4.5: 3.5, 4.75: 4.5, 7: 6, 10: 9, 10.25: 10, 12: 11}, 1),
+        (1, {0: 1, 1: 2, 4.25: 4.5, 3: 4, 9: 10}, 10),
     ],
 )
-def test_values_beside(channels, writing, beside, rows, end):
-    values = getattr(channels, beside)
+def test_values_beside(channels, writing, way, places, end):
+    """Known: the keys are straight lines between frames 1, 4.5 and 10, and hold their ends."""
     armature_object = make_armature()
     turned, shifted = ("upper", "rotation_quaternion"), ("upper", "location")
-    assert values(armature_object, [turned], 5) == {}
+    assert channels.values_beside(armature_object, [turned], 5, way, 1.0) == {}
     keys = keys_for(writing, [1, 4.5, 10])
     write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
-    for frame, row in rows.items():
-        found = values(armature_object, [turned, shifted], frame)
-        assert found.keys() == {turned}
-        assert found[turned] == pytest.approx(keys[0].values[row], abs=FLOAT32)
-    assert values(armature_object, [turned], end) == {}
+    armature_object.pose.bones["upper"].location = (1, 2, 3)
+    lines = {
+        curve.array_index: curve
+        for curve in channels.fcurves_of(armature_object)
+        if "upper" in curve.data_path
+    }
+    for edge, frame in places.items():
+        found = channels.values_beside(armature_object, [turned, shifted], edge, way, 1.0)
+        expected = [lines[i].evaluate(frame) for i in range(4)]
+        assert found[turned] == pytest.approx(expected, abs=FLOAT32)
+        assert found[shifted].tolist() == [1, 2, 3]
+    assert channels.values_beside(armature_object, [turned, shifted], end, way, 1.0) == {}
