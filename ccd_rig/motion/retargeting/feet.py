@@ -51,6 +51,8 @@ OVER = math.radians(100.0), math.radians(130.0)
 """How far toes are bent at most to lie flat, and from where they keep their motion."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
+BODY = 2.0
+"""Metres of an ankle's way that count as much as one by which the hips, and both legs with them, sink."""
 RAISED = 0.15
 """Height of a heel, in its distances from the ball, from which it may be raised further without restraint."""
 STEEPEST = 0.98
@@ -485,6 +487,10 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     where it would, it rolls no farther than it is from that: so the roll does not leap in time. A heel that
     is down stays down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
+    An ankle nearly above its ball comes hardly nearer by rolling. So the roll is at most the damped least
+    squares' (Nakamura and Hanafusa 1986): it minimises the squares of what the leg lacks, in metres, and of
+    the ankle's way, divided by `BODY`.
+
     Args:
         sole: its points.
         hips: (F, 3) the leg's hip joint.
@@ -502,11 +508,14 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     size, start = np.maximum(np.hypot(ahead_part, rise_part), 1e-12), batch.arctan2(rise_part, ahead_part)
     rest = batch.dot(to_ball, along, -1) + 0.5 * (batch.dot(to_ball, to_ball, -1) + batch.dot(up, up, -1))
     roll = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
-    missing = batch.length(path.ankles - hips, -1) > reach
     roll = np.minimum(roll, -start)  # the way to the hip is longest at `start`, and grows up to there
+    distance = batch.length(path.ankles - hips, -1)
+    short, radius = distance - reach, batch.length(up - along, -1)
+    lever = -size * np.sin(start) / np.maximum(distance, 1e-12)  # metres nearer for a radian
+    roll = np.minimum(roll, short * lever / np.maximum(lever**2 + (radius / BODY) ** 2, 1e-12))
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
-    angle = np.where(missing, np.clip(roll, 0.0, MOST_ROLL), 0.0) * path.borne * part
+    angle = np.where(short > 0.0, np.clip(roll, 0.0, MOST_ROLL), 0.0) * path.borne * part
     feet = raised_ahead(path.feet, -ahead, angle)
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 

@@ -21,7 +21,7 @@ from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, Phase, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.alignment import NO_TURN, UP, carried_over, moved_root
-from ..retargeting.feet import UPRIGHT, Sole
+from ..retargeting.feet import UPRIGHT, Sole, drops
 from ..retargeting.figures import (
     MOST_LEGS,
     FigureMap,
@@ -179,6 +179,11 @@ class FootCycle:
     balls: Array
     feet: Array
     toes: Array | None
+
+    @property
+    def aside(self) -> float:
+        """Metres of the ball to the left in its stances on average; of one that is never down, in all."""
+        return float(np.mean([each.aside for each in self.stances] or self.balls[:, 1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,22 +408,31 @@ def _length(phases: Sequence[Phase], count: int) -> int:
 
 
 def standing_on_average(cycle: Cycle) -> Standing:
-    """The average pose of a cycle, at its largest height, with feet as in stances."""
+    """The average pose of a cycle, with feet as in stances.
+
+    Its height is the largest of the cycle, but no more than legs as long as there allow: a run is in the air.
+    """
     hips = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
     turn = mean_rotation(cycle.hip_turns)
     rotations = np.array([mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)])
     heads, world = posed(cycle.figure_map, cycle.target, rotations[None], hips[None], turn[None])
-    feet = {}
+    walked, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    feet, lack = {}, 0.0
     for leg in cycle.legs:
         name, limb = leg.limb.name, leg.limb
-        foot = cycle.feet[name]
-        rotation = world[0, cycle.target.index(limb.end)]
+        foot, upper, end = cycle.feet[name], *(cycle.target.index(each) for each in (limb.upper, limb.end))
+        rotation = world[0, end]
         toe = world[0, cycle.target.index(limb.tip)] if limb.tip else None
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
             rotation = sampled(foot.feet, middle)[0]
             toe = None if foot.toes is None else sampled(foot.toes, middle)[0]
         feet[name] = StandingFoot(None, rotation, toe)
+        below = np.array((foot.before, foot.aside, leg.sole.height)) - turned(rotation, leg.sole.ball)
+        reach = batch.length(walked[:, end] - walked[:, upper], -1).max(keepdims=True)
+        lack = max(lack, float(drops(heads[:, upper], below[None], reach, np.ones(1))[0]))
+    down = np.array((0.0, 0.0, lack))
+    hips, heads = hips - down, heads - down
     return Standing(rotations, hips, turn, heads[0], feet)
 
 

@@ -311,7 +311,7 @@ def _lie(
     """
     feet = list(cycle.feet.values())
     before = np.array([foot.before for foot in feet])
-    aside = np.array([np.mean([each.aside for each in foot.stances] or foot.balls[:, 1]) for foot in feet])
+    aside = np.array([foot.aside for foot in feet])
     pivot = float(before.mean())
     below = np.stack([np.interp(along + each, profile.along, profile.means) for each in before])
     is_long, is_splayed = np.ptp(before) > LYING * cycle.leg, np.ptp(aside) > SPLAYED * cycle.leg
@@ -425,8 +425,11 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
             turns[rows] = batch.slerp(NO_TURN, turns[rests[-1]], 1.0 - p, -1)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
-    xy = xy + carried[:, :2]
-    upright = product(slopes, product(turns, batch.about(UP, headings + yaws)))
+    for rows, u, _, _ in swings:  # a foot is quicker than the body, and would turn as much quicker in a bend
+        ends = headings[[max(rows[0] - 1, 0), min(rows[-1] + 1, count - 1)]]
+        headings[rows] = ends[0] + evenly(u) * (ends[1] - ends[0])
+    xy, slopes = xy + carried[:, :2], product(turns, slopes)
+    upright = product(slopes, batch.about(UP, headings + yaws))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))

@@ -76,8 +76,7 @@ def _longest(cycle: Cycle, way: Way, grid: Array) -> Array:
     curvature = (after - earlier) / cycle.stride
     longest = np.ones(len(grid))
     for foot in cycle.feet.values():
-        aside = float(np.mean([each.aside for each in foot.stances] or [foot.balls[:, 1].mean()]))
-        longest = np.maximum(longest, np.hypot(1.0 - aside * curvature, foot.before * curvature))
+        longest = np.maximum(longest, np.hypot(1.0 - foot.aside * curvature, foot.before * curvature))
     return longest
 
 

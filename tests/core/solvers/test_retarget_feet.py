@@ -654,7 +654,7 @@ def test_a_heel_rises_only_where_the_leg_is_too_short(seed):
     ahead = hips[:, 0] > 0.05  # on a circle about the ball an ankle goes up and ahead
     nearer = np.linalg.norm(short.ankles - hips, axis=1)
     assert ahead.sum() > 10
-    np.testing.assert_allclose(nearer[ahead], distances[ahead] - 0.01, atol=1e-9)
+    assert (nearer[ahead] < distances[ahead]).all() and (nearer >= distances - 0.01 - 1e-9).all()
 
 
 def rolls_by_angle(path, sole, hips, angles):
@@ -680,13 +680,23 @@ def test_a_raised_heel_never_takes_the_ankle_farther_from_the_hip(seed):
     reach = before - rng.uniform(0.001, 0.1, 400)
     outcome = np.linalg.norm(rolled(path, sole, hips, reach).ankles - hips, axis=1)
     assert (outcome <= before + 1e-9).all()
-    possible = rolls_by_angle(path, sole, hips, MOST_ROLL * np.linspace(-1.0, 1.0, 401))
-    # Where the ankle has come nearer for as far already, it goes on to the reach, or as near as it gets.
+    angles = MOST_ROLL * np.linspace(-1.0, 1.0, 401)
+    possible = rolls_by_angle(path, sole, hips, angles)
+    # Where the ankle has come nearer for as far already, it goes on to the reach, or as near as it gets, or
+    # up to where least squares of the missing part and half the ankle's way are least on a straight line.
     heel_up = (ankles + turned(feet, sole.ball) + turned(feet, sole.heel))[:, 2] > 0.2 * 0.17
     falling = (np.diff(possible[:201], axis=0) < 0.0).all(0) & heel_up & (path.borne == 1.0)
     assert falling.sum() > 20 and (before < possible[201] - 1e-4).sum() > 20
-    best = np.maximum(possible[200:].min(0), reach)
-    np.testing.assert_allclose(outcome[falling], best[falling], atol=1e-5)
+    lever = (possible[199] - possible[201]) / (angles[201] - angles[199])
+    half = 0.5 * np.hypot(sole.ball[0], sole.ball[2])
+    best = []
+    for k in range(400):
+        damped = np.linalg.lstsq([[lever[k]], [half]], [before[k] - reach[k], 0.0], rcond=None)[0][0]
+        till = rolls_by_angle(path, sole, hips, np.linspace(0.0, np.clip(damped, 0.0, MOST_ROLL), 50))[:, k]
+        best.append(max(till.min(), reach[k]))
+    np.testing.assert_allclose(outcome[falling], np.array(best)[falling], atol=1e-5)
+    is_damped = outcome > np.maximum(possible[200:].min(0), reach) + 1e-4
+    assert (falling & is_damped).sum() > 5 and (falling & ~is_damped).sum() > 5
 
 
 def test_a_heel_goes_up_without_a_leap_while_the_hip_comes_over_the_foot():
@@ -699,6 +709,22 @@ def test_a_heel_goes_up_without_a_leap_while_the_hip_comes_over_the_foot():
     angles = 2.0 * np.arccos(np.clip(np.abs((outcome.feet * feet).sum(1)), 0.0, 1.0))
     assert angles[0] < 1e-6 and angles[-1] == pytest.approx(MOST_ROLL, abs=1e-6)
     assert np.abs(np.diff(angles)).max() < 0.01  # a millimetre of the hip's way each
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_foot_that_stands_does_not_rock_for_a_millimetre_that_the_leg_lacks(seed):
+    """The ankle is nearly above the ball. The hip trembles by 2 mm, as captured motion does; 60 fps."""
+    rng = np.random.default_rng(seed)
+    ball, ones = np.array((0.03, 0.0, -0.07)), np.ones(120)
+    sole = Sole(ball, np.array((0.0, 0.0, -0.02)), np.array((-0.04, 0.0, -0.02)), None, None, ACROSS, 0.02)
+    ankles, feet = np.tile((0.0, 0.0, 0.09), (120, 1)), pitched(np.full(120, -0.2))
+    hips = ankles + (0.02, 0.05, 0.8) + np.cumsum(rng.normal(size=(120, 3)), axis=0) * 5e-4
+    path = FootPath(ankles, feet, None, ones, ones, 0.0 * ones)
+    distances = np.linalg.norm(ankles - hips, axis=1)
+    outcome = rolled(path, sole, hips, np.full(120, np.median(distances)))
+    # The ankle moves no farther than the hip's distance changes.
+    steps = np.linalg.norm(np.diff(outcome.ankles, axis=0), axis=1)
+    assert steps.max() > 1e-5 and steps.max() < np.abs(np.diff(distances)).max(), steps.max()
 
 
 def test_heels_and_toes_that_a_source_rolls_on_are_found():

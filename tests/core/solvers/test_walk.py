@@ -17,7 +17,14 @@ from ccd_rig.maths import batch
 from ccd_rig.motion.ground import LevelGround, TriangleGround
 from ccd_rig.motion.moving_ground import GroundBlock, MovingGround
 from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
-from ccd_rig.motion.walking.cycle import cycle_of, sampled, standing_of, with_stride
+from ccd_rig.motion.walking.cycle import (
+    cycle_of,
+    placed,
+    sampled,
+    standing_of,
+    standing_on_average,
+    with_stride,
+)
 from ccd_rig.motion.walking.measures import walk_measures
 from ccd_rig.motion.walking.path import way_along
 from ccd_rig.motion.walking.settings import WalkSettings
@@ -186,6 +193,26 @@ def test_a_sprint_whose_feet_are_down_for_two_frames_is_a_cycle():
         (stance,) = result.feet[name].stances
         assert stance.first == pytest.approx(start * result.period, abs=2.1 * STEP)
         assert stance.last - stance.first <= 3.1 * STEP
+
+
+def test_one_that_runs_stands_no_higher_than_its_legs_are_long():
+    """The hips of a run are highest in the air."""
+    run = cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS, **SPRINT), SETTINGS.thresholds)
+    high = run.hips.copy()
+    high[:, 2] += 0.3 * np.sin(2.0 * np.pi * np.arange(len(high)) / len(high)) ** 2
+    standing = standing_on_average(dataclasses.replace(run, hips=high))
+    gaps = []
+    for leg in run.legs:
+        cycled = FIGURE.world(*placed(MAP, FIGURE, run.rotations, run.hips, run.hip_turns))[0]
+        upper, foot = FIGURE.index(leg.limb.upper), run.feet[leg.limb.name]
+        longest = np.linalg.norm(cycled[:, FIGURE.index(leg.limb.end)] - cycled[:, upper], axis=1).max()
+        ball = np.array((foot.before, foot.stances[0].aside, leg.sole.height))
+        ankle = ball - turned(standing.feet[leg.limb.name].foot, leg.sole.ball)
+        gaps.append(longest - np.linalg.norm(ankle - standing.heads[upper]))
+    assert min(gaps) == pytest.approx(0.0, abs=1e-9)
+    plain = standing_on_average(run)
+    assert plain.hips[2] <= run.hips[:, 2].max()
+    np.testing.assert_allclose(standing.heads[FIGURE.index(MAP.hips)], standing.hips, atol=1e-9)
 
 
 def test_a_fast_cycle_whose_last_frame_is_held_is_one():
@@ -485,6 +512,42 @@ def test_feet_turn_evenly_from_one_slope_to_the_next(cycle):
     for foot in result.plan.feet.values():
         turns = batch.angles_between(foot.toes[1:], foot.toes[:-1], -1)
         assert turns.max() / STEP < 8.5
+
+
+@pytest.mark.parametrize("angle", [60.0, 90.0])
+def test_round_a_corner_nothing_turns_much_faster_than_in_the_cycle(cycle, angle):
+    """Round an arc of 40 cm. Feet in the air are up to three times as quick as the body there."""
+    arc = np.radians(np.arange(0.0, angle + 1.0, 5.0))
+    bend = np.column_stack((0.4 - 0.4 * np.cos(arc), -2.0 - 0.4 * np.sin(arc)))
+    after = bend[-1] + 2.0 * np.array((np.sin(arc[-1]), -np.cos(arc[-1])))
+    result, heads, world = walked(cycle, [(0.0, 0.0), *bend, after])
+    measured = walk_measures(cycle, result.plan, LevelGround(), heads, world)
+    assert measured.turn < 1.3 * measured.cycle_turn and measured.bend < 1.3 * measured.cycle_bend
+
+
+def test_feet_that_are_down_stay_where_ground_is_that_tilts_and_turns(cycle):
+    """A slope that goes round like a turntable, and gets steeper."""
+    frames, still = 200, surface(lambda x, y: 0.0 * x, -8.0, 4.0, 5)
+    turn, tilt = np.linspace(0.0, 1.0, frames), np.linspace(0.0, 0.5, frames)
+    zeros = np.zeros(frames)
+    about_z = np.stack((np.cos(0.5 * turn), zeros, zeros, np.sin(0.5 * turn)), 1)
+    about_x = np.stack((np.cos(0.5 * tilt), np.sin(0.5 * tilt), zeros, zeros), 1)
+    turns = product(about_z, about_x)
+    vertices = np.stack([turned(turns, np.tile(each, (frames, 1))) for each in still.vertices], axis=1)
+    faces = np.arange(len(still.triangles))
+    ground = MovingGround([GroundBlock(each, still.triangles, faces) for each in np.split(vertices, 4)])
+    result, heads, world = walked(cycle, AHEAD[:, :2] * 0.5, ground)
+    assert len(heads) <= frames
+    back = turns[: len(heads)] * (1.0, -1.0, -1.0, -1.0)
+    for side in "LR":
+        plan = result.plan.feet["left leg" if side == "L" else "right leg"]
+        balls = turned(back, heads[:, FIGURE.index(f"toe.{side}")])
+        toes = product(back, world[:, FIGURE.index(f"toe.{side}")])
+        for k in range(1, plan.down.max()):
+            rows = np.flatnonzero(plan.down == k)
+            assert np.ptp(balls[rows], axis=0).max() < SOLVE
+            np.testing.assert_allclose(balls[rows, 2], 0.02, atol=SOLVE)
+            assert np.ptp(toes[rows], axis=0).max() < 2e-3
 
 
 def test_feet_go_along_with_ground_that_moves(cycle):
