@@ -335,14 +335,15 @@ def _read(
     except RigError:
         if first_frame is None:
             raise
+    frame = first_frame
     yield
     with isolated_scene(scene, armature_object, read_bones(armature_object, constraints), ()) as isolated:
-        evaluated = armature_object.evaluated_get(set_frame(isolated, first_frame))
+        evaluated = armature_object.evaluated_get(set_frame(isolated, frame))
         try:
             layout = rig_layout(armature_object, evaluated, constraints, fixed)
             return layout, layout.read(evaluated)
         except RigError as error:
-            raise RigError(f"frame {first_frame:g}: {error}") from error
+            raise RigError(f"frame {frame:g}: {error}") from error
 
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:

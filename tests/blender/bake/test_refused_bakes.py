@@ -175,5 +175,5 @@ def test_a_scale_of_zero_counts_where_it_is_baked(bake, errors, where):
     assert report.check.mismatches() == ()
     for shown in (0, 1):
         scene.frame_set(shown)
-        with pytest.raises(errors.RigError, match="[Ff]rame 0"):
+        with pytest.raises(errors.RigError, match=r"[Ff]rame 0"):
             bake.bake(scene, rig, bake.BakeSettings(0, 4))
