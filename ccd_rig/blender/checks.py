@@ -31,7 +31,8 @@ from .properties.names import named
 from .properties.problems import in_scene, is_finite, suggestion, target_problems
 from .rig import armature, clamps, rotation_modes
 from .scene import dependence
-from .scene.evaluation import rig_layout
+from .scene.evaluation import read_bones, rig_layout
+from .scene.isolation import isolated_scene, set_frame
 from .solve.constraint_goals import chain_joints
 from .solve.methods import panel_words
 from .solve.planting import support_chains
@@ -206,18 +207,20 @@ def require(
     destination: Destination = Destination.NEW_ACTION,
     body_choice: str = "",
     body_helps: bool | None = None,
+    first_frame: float | None = None,
 ) -> Work[Ready]:
     """Check the constraints to solve: the named ones, or all enabled ones. An item per constraint and bone.
 
     Args:
         armature_object, scene, names, body_choice: as of `problems`.
         body_helps: whether the body helps; None: the armature's setting.
+        first_frame: of those to solve; None: the present one.
 
     Raises:
         RigError: with the first error, which keeps them from being solved, or keyed at the destination.
     """
     problems, layout, chosen = yield from _check(
-        armature_object, scene, names, destination, body_choice, body_helps
+        armature_object, scene, names, destination, body_choice, body_helps, first_frame
     )
     for problem in problems:
         if problem.severity == "ERROR":
@@ -256,6 +259,7 @@ def _check(
     destination: Destination | None,
     body_choice: str,
     body_helps: bool | None = None,
+    first_frame: float | None = None,
 ) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None, tuple[Constraint, ...]]]:
     """Check a set-up; an item per constraint and bone.
 
@@ -269,7 +273,7 @@ def _check(
         return (problem,), None, ()
     layout: armature.RigLayout | None = None
     values: tuple[Constraint, ...] = ()
-    all_problems = list(_object_problems(armature_object, scene))
+    all_problems = list(_object_problems(armature_object, scene, first_frame is None))
     all_problems += _choice_problems(armature_object, names)
     if not all_problems:
         chosen = chosen_rows(armature_object, names)
@@ -281,7 +285,8 @@ def _check(
             if not any(problem.severity == "ERROR" for problem in row_problems):
                 valid.append(row)
             yield
-        if uneven := uneven_scale(armature_object.matrix_world, armature_object.name):
+        is_flat = _is_flat(armature_object.matrix_world)
+        if not is_flat and (uneven := uneven_scale(armature_object.matrix_world, armature_object.name)):
             all_problems.append(Problem("WARNING", armature_object.name, sentence(uneven)))
         try:
             dependence.require_evaluable(scene, armature_object, valid)
@@ -297,10 +302,7 @@ def _check(
             yield
             values = tuple(map(value_of, valid))
             with_body = list(helped(armature_object, values, body_helps))
-            layout = rig_layout(armature_object, armature_object, with_body, fixed)
-            yield
-            # Errors of the reading: scale, shear, locks, and bones that are no rigid joints.
-            reading = layout.read(armature_object)
+            layout, reading = yield from _read(armature_object, scene, with_body, fixed, first_frame)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
@@ -312,6 +314,35 @@ def _check(
                 else:
                     all_problems.append(chain_problem)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout, values
+
+
+def _read(
+    armature_object: bpy.types.Object,
+    scene: bpy.types.Scene,
+    constraints: Sequence[Constraint],
+    fixed: str,
+    first_frame: float | None,
+) -> Work[tuple[armature.RigLayout, armature.RigReading]]:
+    """Read the bones of constraints at present, or at the first frame to solve if they cannot be read now.
+
+    Errors of the reading: scale, shear, locks, and bones that are no rigid joints.
+    """
+    try:
+        layout = rig_layout(armature_object, armature_object, constraints, fixed)
+        yield
+        return layout, layout.read(armature_object)
+    except RigError:
+        if first_frame is None:
+            raise
+    frame = first_frame
+    yield
+    with isolated_scene(scene, armature_object, read_bones(armature_object, constraints), ()) as isolated:
+        evaluated = armature_object.evaluated_get(set_frame(isolated, frame))
+        try:
+            layout = rig_layout(armature_object, evaluated, constraints, fixed)
+            return layout, layout.read(evaluated)
+        except RigError as error:
+            raise RigError(f"frame {frame:g}: {error}") from error
 
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
@@ -331,7 +362,10 @@ def chosen_rows(armature_object: Any, names: Sequence[str]) -> list[Any]:
 # The object -------------------------------------------------------------------------------------------------
 
 
-def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[Problem]:
+def _object_problems(
+    armature_object: bpy.types.Object, scene: bpy.types.Scene, is_present: bool
+) -> Iterator[Problem]:
+    """Yield the problems of the object; `is_present`: its present scale counts, which keys may change."""
     name = armature_object.name
     if armature_object.mode == "EDIT":
         yield Problem("ERROR", name, f"Armature '{name}' is in Edit Mode: go to Pose Mode")
@@ -343,8 +377,13 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
         yield Problem(
             "ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform"
         )
-    elif min(abs(scale) for scale in armature_object.matrix_world.to_scale()) < FLAT:
+    elif is_present and _is_flat(armature_object.matrix_world):
         yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
+
+
+def _is_flat(matrix: Matrix) -> bool:
+    """Whether a matrix has no size along an axis."""
+    return min(abs(scale) for scale in matrix.to_scale()) < FLAT
 
 
 def uneven_scale(matrix: Matrix, name: str) -> str:

@@ -269,6 +269,7 @@ def _prepared(
         settings.destination,
         settings.body,
         settings.body_helps,
+        settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
     yield prepared

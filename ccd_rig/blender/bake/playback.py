@@ -168,6 +168,7 @@ class _PlaybackSamples:
     axes: Array  # (F, J, 4) rotations, armature space
     slots: list[int]  # (J,) indices in pose.bones
     lengths: Array  # (J,) of the bones, without scale
+    signs: Array  # (F, J, 3) of their scales along their axes, between keys those of the next one
     tolerances: tuple[float, float]  # within which a target is unchanged, world metres and radians
     strayed: Array  # (F, C, 2) deviations of targets since the solve, at keyed frames; the same units
     _latest: list[PlayedFrame] = field(default_factory=list)  # not converted yet
@@ -196,7 +197,9 @@ class _PlaybackSamples:
         heads, axes = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
         strayed = np.zeros((len(frames), len(bake_frames.constraints), 2))
         keyed = frozenset(bake_frames.frames.tolist())
-        return cls(shown, keyed, heads, axes, slots, lengths, tolerances, strayed)
+        rows = np.searchsorted(bake_frames.frames, frames).clip(max=len(bake_frames.frames) - 1)
+        signs = np.sign(bake_frames.bones.stretches)[rows]
+        return cls(shown, keyed, heads, axes, slots, lengths, signs, tolerances, strayed)
 
     def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
         """Store the next frame that `playing` has shown."""
@@ -228,7 +231,8 @@ class _PlaybackSamples:
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         columns = poses[..., :3, :3]
         sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
-        rotations = np.moveaxis(columns / np.maximum(sizes, 1e-30), (-2, -1), (0, 1))
+        turned = columns * self.signs[frames][:, :, None] / np.maximum(sizes, 1e-30)
+        rotations = np.moveaxis(turned, (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
         lengths = self.lengths * sizes[..., 0, 1]

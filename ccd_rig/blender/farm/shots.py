@@ -229,9 +229,8 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
         raise RigError("no armature in the file's active scene has enabled CCD constraints")
     reason = "" if len(settings) == 1 else "several rigs are baked together"
     for rig, bake in settings.items():
-        ready = result_of(
-            checks.require(rig, scene, bake.constraints, bake.destination, bake.body, bake.body_helps)
-        )
+        chosen = bake.constraints, bake.destination, bake.body, bake.body_helps, float(bake.frame_start)
+        ready = result_of(checks.require(rig, scene, *chosen))
         reason = reason or _why_sequential(bake, ready.constraints)
     armatures = {rig.name: bake for rig, bake in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)

@@ -160,6 +160,11 @@ class BoneRows:
         """(R, J) lengths of the bones."""
         return np.array([placed.lengths for placed in self.kinds])[self.kind]
 
+    @cached_property
+    def stretches(self) -> Array:
+        """(R, J, 3) signed scales of the bones along their axes, see `bone_space`."""
+        return np.array([[each.stretch for each in placed.placed] for placed in self.kinds])[self.kind]
+
     def shifts(self, joints: Sequence[int]) -> Array:
         """Return (R, K, 3, 3) matrices from location channels to translations of poses, for K joints."""
         return np.array([placed.shifts[list(joints)] for placed in self.kinds])[self.kind]

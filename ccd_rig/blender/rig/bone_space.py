@@ -138,6 +138,8 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
             f"shear it when it turns: make that scale uniform, or set Inherit Scale of '{name}' to Average "
             "or None"
         )
+    if y < 0.0 and sign < 0.0:
+        raise RigError(f"bone '{name}' is mirrored by the scale of its parents: make that positive")
     if y < 0.0:
         raise RigError(
             f"bone '{name}' is mirrored, so that its tail lies behind its head: give it and its parents "

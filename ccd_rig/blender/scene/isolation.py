@@ -251,7 +251,10 @@ def _plain(value: Any) -> Any:
 
 def _call_handlers(scene: bpy.types.Scene) -> None:
     """Call frame change handlers of scripts for the present frame of a scene, as Blender calls them."""
-    depsgraph = next((layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None), None)
+    try:
+        depsgraph = next((each.depsgraph for each in scene.view_layers if each.depsgraph is not None), None)
+    except ReferenceError:  # another file was opened
+        return
     for handlers in (bpy.app.handlers.frame_change_pre, bpy.app.handlers.frame_change_post):
         for handler in list(handlers):
             if getattr(handler, "__module__", "").startswith(_OWN):

@@ -304,3 +304,26 @@ def test_cancelled_while_checking_all_is_as_it_was(bake, arm, destination, keyed
     rigs.update()
     steps.close()
     assert differences(before, dump()) == []
+
+
+@pytest.mark.parametrize("scale", [(-1, 1, 1), (1, 1, -1), (-1, 1, -1)])
+def test_bones_that_a_scale_mirrors_play_as_baked(bake, arm, scale):
+    """The tail of a mirrored tip stays where the bone points, so its keys play as any others."""
+    tip = arm.ccd_rig.constraints[0].tip
+    arm.pose.bones[tip].scale = scale
+    rigs.update()
+    report = run(bake, arm)
+    assert report.check.mismatches() == ()
+    assert max(row.deviation_angle for row in report.check.results) < 1e-3
+
+
+def test_a_chain_whose_parent_is_mirrored_is_refused_for_that(ext, bake):
+    arm = rigs.chain(4)
+    rigs.reach(arm, "bone_3", rigs.empty("Goal", (0.5, 0.5, 2.0)), "Hand", chain_length=2)
+    arm.pose.bones["bone_0"].scale.x = -1.0
+    rigs.update()
+    with pytest.raises(ext.core.RigError, match="mirrored by the scale of its parents"):
+        bake.bake(bpy.context.scene, arm, bake.BakeSettings(1, 3))
+    arm.pose.bones["bone_0"].scale.x = 1.0
+    rigs.update()
+    assert bake.bake(bpy.context.scene, arm, bake.BakeSettings(1, 3)).check.mismatches() == ()

@@ -158,3 +158,22 @@ def test_bake_leaves_frame_selection_mode_and_pose(bake, channels):
     assert after == before
     assert channels.is_bone_selected(rig.pose.bones["bone_1"])
     assert not channels.is_bone_selected(rig.pose.bones["bone_0"])
+
+
+@pytest.mark.parametrize("where", ["object", "chain", "parent"])
+def test_a_scale_of_zero_counts_where_it_is_baked(bake, errors, where):
+    """A rig, or a bone, that pops in at frame 1, baked from the frame before and from the first one."""
+    rig, scene = arm(4, 0.5)[0], bpy.context.scene
+    rig.ccd_rig.constraints[0].chain_length = 2
+    bone = {"chain": "bone_3", "parent": "bone_0"}.get(where)
+    thing = rig if bone is None else rig.pose.bones[bone]
+    for frame, size in ((0, 0.0), (1, 1.0)):
+        thing.scale = (size, size, size)
+        thing.keyframe_insert("scale", frame=frame)
+    scene.frame_set(0)
+    report = bake.bake(scene, rig, bake.BakeSettings(1, 4))
+    assert report.check.mismatches() == ()
+    for shown in (0, 1):
+        scene.frame_set(shown)
+        with pytest.raises(errors.RigError, match=r"[Ff]rame 0"):
+            bake.bake(scene, rig, bake.BakeSettings(0, 4))
