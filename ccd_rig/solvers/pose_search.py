@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,6 +31,7 @@ from .problem_tables import (
     problem_tables,
     reach_of_goals,
     serving_joints,
+    stored_targets,
     target_rows,
     windowed,
     without_target,
@@ -156,10 +157,13 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._seconds = USUAL  # of the last solves, each
+        self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
+        self._tolerances = np.array([settings.position_tolerance])
+        self._steps = _step_settings(settings)
         self._limb_goals = None if limb_goals is None else tuple(limb_goals)
-        self._limb_key = None if limb_goals is None else tuple([without_target(goal) for goal in limb_goals])
+        self._limb_key = None if limb_goals is None else goals_key(limb_goals)
         check_goals(skeleton, self.goals)
-        self._key = tuple([without_target(goal) for goal in self.goals])
+        self._key = goals_key(self.goals)
         self.goal_settings, self._windows, served = skeleton.shape.computed_once(
             ("goals", self._key),
             lambda: (
@@ -218,9 +222,8 @@ class PoseSearch:
             goal_settings: override those of the goals; the goals still tell the reach windows.
         """
         skeleton, none = self.skeleton, _no_starts(len(self.skeleton))
-        bones = bones or skeleton.computed_once("bones", lambda: Bones.of(skeleton))
-        if tolerances is None:
-            tolerances = np.array([self.settings.position_tolerance])
+        bones = bones or self._bones
+        tolerances = self._tolerances if tolerances is None else tolerances
         values = goal_settings or self.goal_settings
         rows = target_rows(
             skeleton, self.goals, targets, translations, bones, values.extensions, self._windows
@@ -248,7 +251,7 @@ class PoseSearch:
                 solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
                 missed = np.flatnonzero(outside)
             self._run(self.limits, self.settings, solved, missed, inputs, None, budget)
-            missed = missed[solved.statuses[missed] != 0]
+            missed = solved.statuses.nonzero()[0]
         if not len(missed):
             return self._judged(solved, tolerances)
         from_reference: Mask = np.zeros(len(rotations), np.bool_)
@@ -323,6 +326,8 @@ class PoseSearch:
         joints = len(self.skeleton)
         others = starts or _no_starts(joints)
         solves = len(which) * (1 + len(others.rotations))
+        steps = self._steps if settings is self.settings else _step_settings(settings)
+        only_ccd = settings.solver is Solver.CCD
 
         def solve_share(share: Indices) -> float:
             """Solve a share; returns seconds of the processor: a busy machine needs no more threads.
@@ -336,19 +341,7 @@ class PoseSearch:
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
             targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
             idle, problem = self._problem(limits)
-            set_search(
-                problem,
-                ORDERS.index(settings.sweep),
-                settings.step_fraction,
-                settings.step_feedback,
-                settings.error_reduction,
-                settings.stall_threshold,
-                settings.max_iterations,
-                budget,
-                settings.solver is Solver.CCD,
-                limits is self.regions,
-                is_same,
-            )
+            set_search(problem, *steps, budget, only_ccd, limits is self.regions, is_same)
             began = thread_time() if solves > 1 else 0.0
             solve_poses(
                 problem,
@@ -435,6 +428,38 @@ class _Problems:
 
     idle: list[Problem] = field(default_factory=list)  # those that no thread uses
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
+
+
+def shared_search(
+    skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings
+) -> tuple[PoseSearch, list[Array]]:
+    """A search that goals share which differ in targets alone, and their targets for `PoseSearch.solve`.
+
+    Raises:
+        InvalidInput: names the goal that does not fit the skeleton.
+    """
+    if not all(isinstance(goal, GOALS) for goal in goals):
+        check_goals(skeleton, goals)
+    key = "search", goals_key(goals), settings
+    search = skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings))
+    return search, stored_targets(goals)
+
+
+def goals_key(goals: Sequence[Goal]) -> Hashable:
+    """A key of goals without their targets."""
+    return tuple([without_target(goal) for goal in goals])
+
+
+def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float, int]:
+    """The settings of steps, as `set_search` takes them."""
+    return (
+        ORDERS.index(settings.sweep),
+        settings.step_fraction,
+        settings.step_feedback,
+        settings.error_reduction,
+        settings.stall_threshold,
+        settings.max_iterations,
+    )
 
 
 def _limits_and_comforts(
