@@ -292,7 +292,7 @@ class PoseSearch:
             targets: per goal (B or 1, 3) or (B or 1, 4).
             goal_settings: override those of the goals.
         """
-        idle, problem = self._problem(self.limits)
+        idle, problem = self._problem(self.limits, of_any_tolerance=True)
         values = goal_settings or self.goal_settings
         measured = measure_poses(
             problem, self.skeleton, self.goals, heads, frames, targets, values, self._windows
@@ -391,10 +391,12 @@ class PoseSearch:
         is_turn[len(known) :] = [limit is None or limit.is_free for limit in self.limits]
         return Starts.of([*known, *drawn], is_turn)
 
-    def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
+    def _problem(
+        self, limits: Sequence[Limit | None], of_any_tolerance: bool = False
+    ) -> tuple[list[Problem], Problem]:
         """A problem that no thread uses, and the list to which it returns.
 
-        Problems of equal goals are shared.
+        Problems of equal goals are shared; to measure, those of other angle tolerances too.
         """
         in_regions, settings = limits is self.regions, self.settings
         if in_regions not in self._problems:
@@ -404,13 +406,14 @@ class PoseSearch:
                 in_regions,
                 self.movable,
                 settings.comfort,
-                settings.angle_tolerance,
                 self._limb_key,
             )
             self._problems[in_regions] = self.skeleton.shape.computed_once(key, _Problems)
         problems = self._problems[in_regions]
-        with suppress(IndexError):  # other threads take from it too
-            return problems.idle, problems.idle.pop()
+        own = problems.idle.setdefault(settings.angle_tolerance, [])
+        for idle in [own, *problems.idle.values()] if of_any_tolerance else [own]:
+            with suppress(IndexError):  # other threads take from it too
+                return idle, idle.pop()
         skeleton = self.skeleton.shape
         if problems.tables is None:
             regions = None if in_regions else self.comforts
@@ -419,14 +422,15 @@ class PoseSearch:
             )
         reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
-        return problems.idle, made
+        return own, made
 
 
 @dataclass
 class _Problems:
     """Problems of the same goals and joints."""
 
-    idle: list[Problem] = field(default_factory=list)  # those that no thread uses
+    # Those that no thread uses, by angle tolerance.
+    idle: dict[float, list[Problem]] = field(default_factory=dict)
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
 
 
