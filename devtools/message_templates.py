@@ -66,18 +66,18 @@ class SourceTexts:
     """A source file."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
-        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = list(ast.walk(tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.constants = _scope(tree.body)
         self.functions = {
             node: _scope(node.body)
-            for node in ast.walk(tree)
+            for node in self.nodes
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         }
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield (line, text) of all texts that a person may see."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not is_text(node) or is_text(self.parents[node]) or self._is_no_text(node):
                 continue
             assert isinstance(node, ast.expr)

@@ -41,9 +41,8 @@ def followed(tmp_path: Path, added: str, insertions: Insertions, script: str) ->
     """Insert texts in exactly the files that a line of the table names, on a copy, and run a script on it."""
     assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
     copy = tmp_path / "rig_copy"
-    ignored = shutil.ignore_patterns("__pycache__")
-    for folder in ("ccd_rig", "operators", "panels", "viewport"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
+    for folder in ("ccd_rig", "operators", "panels", "viewport"):  # what is compiled of them is, too
+        shutil.copytree(ROOT / folder, copy / folder)
     for name, pairs in insertions.items():
         text = (copy / name).read_text(encoding="utf-8")
         for before, inserted in pairs:
