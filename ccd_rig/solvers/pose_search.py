@@ -157,9 +157,6 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._seconds = USUAL  # of the last solves, each
-        self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
-        self._tolerances = np.array([settings.position_tolerance])
-        self._steps = _step_settings(settings)
         self._limb_goals = None if limb_goals is None else tuple(limb_goals)
         self._limb_key = None if limb_goals is None else goals_key(limb_goals)
         check_goals(skeleton, self.goals)
@@ -182,6 +179,9 @@ class PoseSearch:
             ("movable", self._key, moving, settings.comfort),
             lambda: self._movable(served if moving is None else served & moving),
         )
+        self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
+        self._tolerances = np.array([settings.position_tolerance])
+        self._steps = _step_settings(settings)
 
     def _movable(self, served: Set[int]) -> tuple[tuple[int, ...], bool, list[Limit | None] | None]:
         """`movable` and `follows_reference`, and the limits inside comfort regions; None without regions."""
