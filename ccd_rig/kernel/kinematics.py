@@ -57,7 +57,10 @@ def place(p, i):
                 along, rate = coupled_shift(p, k)
                 shift = add(shift, scaled(vector_at(p.coupled_axis, 3 * k), along))
     place_below(p.head, p.frame, p.base, i, up, p.inherits[i], local, rest, shift, turn)
-    put_quaternion(p.shift_base, 4 * i, rest if up < 0 else multiply(quaternion_at(p.frame, 4 * up), rest))
+    base = quaternion_at(p.base, 4 * i)
+    if up >= 0 and not p.inherits[i]:
+        base = multiply(quaternion_at(p.frame, 4 * up), rest)
+    put_quaternion(p.shift_base, 4 * i, base)
 
 
 def place_below(heads, frames, bases, i, up, inherits, offset, rest, shift, turn):

@@ -1,4 +1,5 @@
 cdef void evaluate(Problem p) noexcept nogil
+cdef void linearise(Problem p) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, at=cython.Py_ssize_t)
 cdef void update_normals(Problem p) noexcept nogil
 cdef void measure_departure(Problem p) noexcept nogil
@@ -14,8 +15,10 @@ cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) n
 cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
 cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
 cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
-@cython.locals(others=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
+@cython.locals(first=cython.Py_ssize_t)
 cdef void solve_step(Problem p, double damping) noexcept nogil
+@cython.locals(others=cython.Py_ssize_t, column=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
+cdef void multiply_row(Problem p, Py_ssize_t k, Py_ssize_t a, double damping) noexcept nogil
 cdef void note_product(Problem p, Py_ssize_t a, Py_ssize_t b, double product) noexcept nogil
 @cython.locals(least=double)
 cdef void solve_symmetric(Problem p) noexcept nogil

@@ -132,9 +132,14 @@ REMAINDER = 0.1
 def evaluate(p):
     """Evaluate the pose: residuals, Jacobian, normals of active limits, and departure."""
     measure(p)
+    linearise(p)
+    measure_departure(p)
+
+
+def linearise(p):
+    """Store the Jacobian of the measured pose, and the normals of its active limits."""
     slopes(p)
     update_normals(p)
-    measure_departure(p)
 
 
 def update_normals(p):
@@ -323,42 +328,55 @@ def fix_column(p, column, step):
 def solve_step(p, damping):
     """Compute the step of the free columns, beside fixed steps."""
     rows, columns = p.rows, p.columns
-    for a in range(rows):
-        others = rows if p.masked else a + 1
-        for b in range(others):
-            p.system[a * rows + b] = 0.0
-        if not p.row_is_active[a]:
-            p.system[a * rows + a] = 1.0
-            p.right[a] = 0.0
-            continue
-        for b in range(0, others, 4):  # four independent sums: a single one waits for itself
-            one, two, three, four = 0.0, 0.0, 0.0, 0.0
-            from_a, from_b = free_slope_index(p, a, 0), free_slope_index(p, b, 0)
-            for column in range(columns):
-                at = from_b + 4 * column
-                slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
-                one += slope * p.free_slope[at]
-                two += slope * p.free_slope[at + 1]
-                three += slope * p.free_slope[at + 2]
-                four += slope * p.free_slope[at + 3]
-            note_product(p, a, b, one)
-            note_product(p, a, b + 1, two)
-            note_product(p, a, b + 2, three)
-            note_product(p, a, b + 3, four)
-        p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
-        sum_ = p.row_gain[a] * (p.residual[a] - p.row_offset[a])
-        for column in range(columns):
-            sum_ += p.slope[a * columns + column] * (p.fixed_step[column] - p.free_gradient[column])
-        p.right[a] = sum_
+    for k in range(p.goals):
+        for a in range(p.first_row[k], p.first_row[k + 1]):
+            multiply_row(p, k, a, damping)
+    for column in range(columns):
+        shift = p.fixed_step[column] - p.free_gradient[column]
+        p.step[column] = shift
+        if shift != 0.0:
+            for a in range(rows):
+                if p.row_is_active[a]:
+                    p.right[a] += p.slope[a * columns + column] * shift
     if p.masked:
         solve_general(p)
     else:
         solve_symmetric(p)
-    for column in range(columns):
-        sum_ = p.fixed_step[column] - p.free_gradient[column]
-        for a in range(rows):
-            sum_ -= p.free_slope[free_slope_index(p, a, column)] * p.right[a]
-        p.step[column] = sum_
+    for a in range(rows):
+        if p.row_is_active[a]:
+            first, by = free_slope_index(p, a, 0), p.right[a]
+            for column in range(columns):
+                p.step[column] -= p.free_slope[first + 4 * column] * by
+
+
+def multiply_row(p, k, a, damping):
+    """Store a row of the system, of goal `k`, and its right side without the shift of other columns."""
+    rows, columns = p.rows, p.columns
+    others = rows if p.masked else a + 1
+    for b in range(others):
+        p.system[a * rows + b] = 0.0
+    if not p.row_is_active[a]:
+        p.system[a * rows + a] = 1.0
+        p.right[a] = 0.0
+        return
+    from_a = free_slope_index(p, a, 0)
+    for b in range(0, others, 4):  # four independent sums: a single one waits for itself
+        one, two, three, four = 0.0, 0.0, 0.0, 0.0
+        from_b = free_slope_index(p, b, 0)
+        for n in range(p.first_of_goal[k], p.first_of_goal[k + 1]):
+            column = p.goal_column[n]
+            at = from_b + 4 * column
+            slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
+            one += slope * p.free_slope[at]
+            two += slope * p.free_slope[at + 1]
+            three += slope * p.free_slope[at + 2]
+            four += slope * p.free_slope[at + 3]
+        note_product(p, a, b, one)
+        note_product(p, a, b + 1, two)
+        note_product(p, a, b + 2, three)
+        note_product(p, a, b + 3, four)
+    p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
+    p.right[a] = p.row_gain[a] * (p.residual[a] - p.row_offset[a])
 
 
 def note_product(p, a, b, product):
@@ -557,10 +575,9 @@ def reach(p, slow_ratio):
     """
     set_row_gains(p, 1.0)
     damping, growth, slow = 1e-3, 5.0, 0
-    evaluate(p)
-    while True:
-        if p.error_ratio <= NEAR:
-            return True
+    measure(p)
+    linearise(p)
+    while p.error_ratio > NEAR:
         if p.steps >= p.last_step:
             p.ran_out = p.error_ratio > p.met_ratio
             break
@@ -571,8 +588,9 @@ def reach(p, slow_ratio):
         part = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
         predicted = predicted_square(p, part)
         apply_step(p, part)
-        evaluate(p)
+        measure(p)
         if p.square < square:
+            linearise(p)
             # Ratio of actual to predicted reduction (More 1978): curvature needs damping.
             gain = (square - p.square) / max(square - predicted, 1e-30)
             if gain > 0.75:
@@ -583,12 +601,13 @@ def reach(p, slow_ratio):
             slow = slow + 1 if p.square > slow_ratio * square else 0
         else:
             restore(p, 0)
-            evaluate(p)
+            measure(p)  # Jacobian and normals are those of this pose
             damping *= growth
             growth *= 2.0
             slow += 1
         if slow >= SLOW_STEPS:
             break
+    measure_departure(p)
     return p.error_ratio <= p.met_ratio
 
 

@@ -269,6 +269,7 @@ class Problem:
                 self.evaluated[self.evaluated_count] = i
                 self.evaluated_count += 1
         self.find_paths()
+        list_columns(self)
         rows = self.rows
         self.rotation, self.translation, self.angle = zeros(4 * joints), zeros(3 * joints), zeros(joints)
         self.reference_rotation, self.reference_translation = zeros(4 * joints), zeros(3 * joints)
@@ -385,6 +386,32 @@ class Problem:
         shared = any(self.serves[k * self.joints + i] and k != goal for k in range(self.goals))
         free = self.mobility[3 * i] == 1.0 and self.max_step[i] >= pi and self.comfort[i] == 0.0
         return bool(self.width[i]) and free and not (slides or rolls or shared)
+
+
+def list_columns(p):
+    """List the columns of each goal in which its slopes may differ from 0."""
+    p.first_of_goal, p.goal_column = counts(p.goals + 1), counts(p.goals * p.columns)
+    listed = 0
+    for k in range(p.goals):
+        for i in range(p.joints):
+            if may_change(p, k, i):
+                for column in range(p.first_column[i], p.first_column[i + 1]):
+                    p.goal_column[listed] = column
+                    listed += 1
+        p.first_of_goal[k + 1] = listed
+
+
+def may_change(p, k, i):
+    """Whether a motion of joint `i` may change the error of goal `k`."""
+    for n in range(p.couplings):
+        if p.coupled_driver[n] == i:
+            return True
+    joint, axis_joint = p.goal_joint[k], p.goal_axis_joint[k]
+    while joint > i:
+        joint = p.parent[joint]
+    while axis_joint > i:
+        axis_joint = p.parent[axis_joint]
+    return joint == i or axis_joint == i or p.goal_kind[k] == BALANCE
 
 
 def checked_starts(tables, name, count, most):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,6 +31,7 @@ from .problem_tables import (
     problem_tables,
     reach_of_goals,
     serving_joints,
+    stored_targets,
     target_rows,
     windowed,
     without_target,
@@ -157,9 +158,9 @@ class PoseSearch:
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._seconds = USUAL  # of the last solves, each
         self._limb_goals = None if limb_goals is None else tuple(limb_goals)
-        self._limb_key = None if limb_goals is None else tuple([without_target(goal) for goal in limb_goals])
+        self._limb_key = None if limb_goals is None else goals_key(limb_goals)
         check_goals(skeleton, self.goals)
-        self._key = tuple([without_target(goal) for goal in self.goals])
+        self._key = goals_key(self.goals)
         self.goal_settings, self._windows, served = skeleton.shape.computed_once(
             ("goals", self._key),
             lambda: (
@@ -178,6 +179,9 @@ class PoseSearch:
             ("movable", self._key, moving, settings.comfort),
             lambda: self._movable(served if moving is None else served & moving),
         )
+        self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
+        self._tolerances = np.array([settings.position_tolerance])
+        self._steps = _step_settings(settings)
 
     def _movable(self, served: Set[int]) -> tuple[tuple[int, ...], bool, list[Limit | None] | None]:
         """`movable` and `follows_reference`, and the limits inside comfort regions; None without regions."""
@@ -218,9 +222,8 @@ class PoseSearch:
             goal_settings: override those of the goals; the goals still tell the reach windows.
         """
         skeleton, none = self.skeleton, _no_starts(len(self.skeleton))
-        bones = bones or skeleton.computed_once("bones", lambda: Bones.of(skeleton))
-        if tolerances is None:
-            tolerances = np.array([self.settings.position_tolerance])
+        bones = bones or self._bones
+        tolerances = self._tolerances if tolerances is None else tolerances
         values = goal_settings or self.goal_settings
         rows = target_rows(
             skeleton, self.goals, targets, translations, bones, values.extensions, self._windows
@@ -248,7 +251,7 @@ class PoseSearch:
                 solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
                 missed = np.flatnonzero(outside)
             self._run(self.limits, self.settings, solved, missed, inputs, None, budget)
-            missed = missed[solved.statuses[missed] != 0]
+            missed = solved.statuses.nonzero()[0]
         if not len(missed):
             return self._judged(solved, tolerances)
         from_reference: Mask = np.zeros(len(rotations), np.bool_)
@@ -289,7 +292,7 @@ class PoseSearch:
             targets: per goal (B or 1, 3) or (B or 1, 4).
             goal_settings: override those of the goals.
         """
-        idle, problem = self._problem(self.limits)
+        idle, problem = self._problem(self.limits, of_any_tolerance=True)
         values = goal_settings or self.goal_settings
         measured = measure_poses(
             problem, self.skeleton, self.goals, heads, frames, targets, values, self._windows
@@ -323,6 +326,8 @@ class PoseSearch:
         joints = len(self.skeleton)
         others = starts or _no_starts(joints)
         solves = len(which) * (1 + len(others.rotations))
+        steps = self._steps if settings is self.settings else _step_settings(settings)
+        only_ccd = settings.solver is Solver.CCD
 
         def solve_share(share: Indices) -> float:
             """Solve a share; returns seconds of the processor: a busy machine needs no more threads.
@@ -336,19 +341,7 @@ class PoseSearch:
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
             targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
             idle, problem = self._problem(limits)
-            set_search(
-                problem,
-                ORDERS.index(settings.sweep),
-                settings.step_fraction,
-                settings.step_feedback,
-                settings.error_reduction,
-                settings.stall_threshold,
-                settings.max_iterations,
-                budget,
-                settings.solver is Solver.CCD,
-                limits is self.regions,
-                is_same,
-            )
+            set_search(problem, *steps, budget, only_ccd, limits is self.regions, is_same)
             began = thread_time() if solves > 1 else 0.0
             solve_poses(
                 problem,
@@ -398,10 +391,12 @@ class PoseSearch:
         is_turn[len(known) :] = [limit is None or limit.is_free for limit in self.limits]
         return Starts.of([*known, *drawn], is_turn)
 
-    def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
+    def _problem(
+        self, limits: Sequence[Limit | None], of_any_tolerance: bool = False
+    ) -> tuple[list[Problem], Problem]:
         """A problem that no thread uses, and the list to which it returns.
 
-        Problems of equal goals are shared.
+        Problems of equal goals are shared; to measure, those of other angle tolerances too.
         """
         in_regions, settings = limits is self.regions, self.settings
         if in_regions not in self._problems:
@@ -411,13 +406,14 @@ class PoseSearch:
                 in_regions,
                 self.movable,
                 settings.comfort,
-                settings.angle_tolerance,
                 self._limb_key,
             )
             self._problems[in_regions] = self.skeleton.shape.computed_once(key, _Problems)
         problems = self._problems[in_regions]
-        with suppress(IndexError):  # other threads take from it too
-            return problems.idle, problems.idle.pop()
+        own = problems.idle.setdefault(settings.angle_tolerance, [])
+        for idle in [own, *problems.idle.values()] if of_any_tolerance else [own]:
+            with suppress(IndexError):  # other threads take from it too
+                return idle, idle.pop()
         skeleton = self.skeleton.shape
         if problems.tables is None:
             regions = None if in_regions else self.comforts
@@ -426,15 +422,48 @@ class PoseSearch:
             )
         reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
-        return problems.idle, made
+        return own, made
 
 
 @dataclass
 class _Problems:
     """Problems of the same goals and joints."""
 
-    idle: list[Problem] = field(default_factory=list)  # those that no thread uses
+    # Those that no thread uses, by angle tolerance.
+    idle: dict[float, list[Problem]] = field(default_factory=dict)
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
+
+
+def shared_search(
+    skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings
+) -> tuple[PoseSearch, list[Array]]:
+    """A search that goals share which differ in targets alone, and their targets for `PoseSearch.solve`.
+
+    Raises:
+        InvalidInput: names the goal that does not fit the skeleton.
+    """
+    if not all(isinstance(goal, GOALS) for goal in goals):
+        check_goals(skeleton, goals)
+    key = "search", goals_key(goals), settings
+    search = skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings))
+    return search, stored_targets(goals)
+
+
+def goals_key(goals: Sequence[Goal]) -> Hashable:
+    """A key of goals without their targets."""
+    return tuple([without_target(goal) for goal in goals])
+
+
+def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float, int]:
+    """The settings of steps, as `set_search` takes them."""
+    return (
+        ORDERS.index(settings.sweep),
+        settings.step_fraction,
+        settings.step_feedback,
+        settings.error_reduction,
+        settings.stall_threshold,
+        settings.max_iterations,
+    )
 
 
 def _limits_and_comforts(

@@ -20,8 +20,8 @@ from ..settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
-from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
-from .problem_tables import reach_of_goals, stored_targets
+from .pose_search import ENDLESS, STATUSES, Starts, shared_search
+from .problem_tables import reach_of_goals
 from .restarts import StartSpace, starts
 
 
@@ -107,9 +107,9 @@ class _Solve:
         if reference is not None:
             check_pose(skeleton, reference)
         self.pose, self.poses, self.settings = pose, poses, settings or PRESETS["DEFAULT"]
-        self.search = PoseSearch(skeleton, goals, self.settings)
+        self.goals = tuple(goals)
+        self.search, self.targets = shared_search(skeleton, self.goals, self.settings)
         self.reference = None if reference is None else reference.arrays
-        self.targets = stored_targets(self.search.goals)
 
     def run(self, budget: int) -> SolveResult:
         """Solve in at most `budget` iterations."""
@@ -135,7 +135,7 @@ class _Solve:
 
     def errors_by_priority(self, result: SolveResult) -> list[float]:
         """Per priority, the root of the sum of the weighted square errors of goals that are missed."""
-        settings, goals = self.settings, self.search.goals
+        settings, goals = self.settings, self.goals
         lever = LEVER * reach_of_goals(self.search.skeleton, goals)
         heaviest: dict[int, float] = {}
         for goal in goals:
@@ -156,6 +156,6 @@ class _Solve:
 
     def _starts(self) -> Starts:
         search = self.search
-        space = StartSpace(search.skeleton, search.goals, search.limits, search.movable, self.poses)
+        space = StartSpace(search.skeleton, self.goals, search.limits, search.movable, self.poses)
         others = starts(space, self.pose, self.settings.seed, self.settings.restarts)
         return Starts.of(others, np.zeros((len(others), len(search.skeleton)), np.int32))
