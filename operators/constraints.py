@@ -507,7 +507,6 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         except CCDRigError as error:
             # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
-                self.hold_height = True
                 new_constraints.hold_height(rig, planted.fresh)
             self.results = f"Planted all the time. {error}"
             self.tell("WARNING", self.results)

@@ -81,7 +81,7 @@ def _follow_target(context: bpy.types.Context) -> None:
     if target is None or rig is None or not rig.is_editable or not is_wanted(context):
         return
     rows = _users(rig, Target(target))
-    if rig.ccd_rig.active_index not in rows:
+    if rows and rig.ccd_rig.active_index not in rows:
         rig.ccd_rig.active_index = rows[0]
 
 
@@ -107,8 +107,11 @@ def row_of(rig: bpy.types.Object, bone: str) -> int:
 
 
 def _users(rig: bpy.types.Object, target: Target) -> list[int]:
-    """Indices of the constraints with this target or pole."""
-    return [k for k, row in enumerate(rig.ccd_rig.constraints) if target in new_constraints.of_row(row)]
+    """Indices of the constraints with this target or pole; only armatures have bones."""
+    every = [new_constraints.of_row(row) for row in rig.ccd_rig.constraints]
+    if target.thing.type != "ARMATURE":
+        every = [tuple(Target(each.thing) for each in targets) for targets in every]
+    return [k for k, targets in enumerate(every) if target in targets]
 
 
 def _active(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Active:

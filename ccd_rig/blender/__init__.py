@@ -19,7 +19,7 @@ def _modules() -> tuple[Any, ...]:
     from .bake import settings, staleness
     from .cli import command_line
     from .properties import active_rig, armature_data, coupled_offsets, renamed_bones
-    from .retarget import retarget
+    from .retarget import clips, retarget
     from .scene import isolation
 
     return (
@@ -31,6 +31,7 @@ def _modules() -> tuple[Any, ...]:
         isolation,
         setup_files,
         staleness,
+        clips,
         retarget,
         command_line,
         live,

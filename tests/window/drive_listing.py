@@ -5,7 +5,6 @@ Runs as drive.py says, by `python3 dev.py docs --listing`; no test judges it, a 
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
@@ -16,14 +15,20 @@ from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import REDRAW, TAB, install, maximise, note, photograph, sh, start, view
-from drive_rigs import empty_scene, metarig, spider
+import common
+import figure
+import motion_capture
+import picture
+import quadruped
+import spider
+import walk_along
+from drive import REDRAW, TAB, buttons, install, maximise, note, photograph, sh, start, view
+from drive_figures import press
+from drive_rigs import empty_scene, metarig
 from drive_viewport import screen
 
 FRONT_LEFT = Quaternion((0.80, 0.50, 0.17, 0.28)).normalized()
-SKIN = (0.42, 0.52, 0.66, 1.0)
-GIRTH = 0.2  # of a part of the body, by its bone's length
-THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
+FROM_LEFT = Quaternion((0.62, 0.57, 0.36, 0.40)).normalized()
 LAST = 24
 REACHES = {  # how far targets of hands are from rest by frame, metres; some of it is out of reach
     "hand.L": {1: (0, 0, 0), 20: (-0.1, -0.2, 0.3), 36: (0.15, -0.1, 0.35), 60: (0, 0, 0)},
@@ -36,46 +41,18 @@ REACHES = {  # how far targets of hands are from rest by frame, metres; some of 
     },
 }
 STEPS, SETTLED = 12, 0.25  # frames of a film from corner to corner of a way; [s] until one is drawn
+RETARGET, WALK = 88, 115  # [pixels] from the button Set Up Figure to the headers of panels
+BARE = ("breast", "pelvis", "heel.02")  # bones outside the body; with those of the face and of fingers
 PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
 
-def dress(rig: bpy.types.Object) -> None:
-    """Give each bone an egg, so that a figure has a body."""
-    egg = bpy.data.meshes.new("Egg")
-    rings, spokes = 10, 16
-    points, faces = [], []
-    for i in range(rings + 1):
-        along = math.pi * i / rings
-        for k in range(spokes):
-            around = 2.0 * math.pi * k / spokes
-            points.append(
-                (math.sin(along) * math.cos(around), math.cos(along), math.sin(along) * math.sin(around))
-            )
-    for i in range(rings):
-        for k in range(spokes):
-            a, b = i * spokes + k, i * spokes + (k + 1) % spokes
-            faces.append((a, b, b + spokes, a + spokes))
-    egg.from_pydata(points, [], faces)
-    egg.shade_smooth()
-    home = bpy.data.collections.new("Body")
-    bpy.context.scene.collection.children.link(home)
-    for bone in rig.data.bones:
-        girth = min(max(GIRTH * bone.length, THIN), THICK)
-        part = bpy.data.objects.new(f"Body {bone.name}", egg)
-        home.objects.link(part)
-        part.color, part.hide_select = SKIN, True
-        part.parent, part.parent_type, part.parent_bone = rig, "BONE", bone.name
-        part.matrix_basis = Matrix.LocRotScale(
-            (0.0, -0.5 * bone.length, 0.0), None, (girth, 0.55 * bone.length, girth)
-        )
-
-
 def open_scene(rotation: Quaternion = FRONT_LEFT) -> None:
-    """An empty file, whose view shows colours of objects and no floor of squares."""
+    """An empty file, whose view shows colours of materials, and shadows."""
     empty_scene()
     _, area, _ = view()
     space = area.spaces.active
-    space.shading.color_type, space.shading.show_cavity = "OBJECT", True
+    space.shading.color_type, space.shading.show_cavity = "MATERIAL", True
+    space.shading.show_shadows, space.shading.shadow_intensity = True, 0.35
     space.overlay.show_axis_x = space.overlay.show_axis_y = False
     space.region_3d.view_perspective, space.region_3d.view_rotation = "ORTHO", rotation
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, LAST
@@ -107,15 +84,44 @@ def activate(rig: bpy.types.Object, mode: str) -> None:
     bpy.ops.object.mode_set(mode=mode)
 
 
-def figure(kind: str, **choices: object) -> bpy.types.Object:
-    """A metarig with a body, set up."""
-    rig = metarig(kind)
-    dress(rig)
+def human() -> bpy.types.Object:
+    """Rigify's human, as a wooden doll."""
+    rig = common.metarig("human")
+    figure.doll(rig)
+    tidy(rig)
+    return rig
+
+
+def tidy(rig: bpy.types.Object) -> None:
+    """Hide bones that a wooden body has no part for."""
+    for collection in rig.data.collections_all:
+        if collection.name.startswith(("Face", "Fingers")):
+            collection.is_visible = False
+    for bone in rig.pose.bones:
+        if bone.name.startswith(BARE):
+            bone.bone.hide = True
+            if hasattr(bone, "hide"):
+                bone.hide = True
+
+
+def set_up(rig: bpy.types.Object, **choices: object) -> None:
+    """Give a figure its constraints."""
     activate(rig, "POSE")
-    bpy.ops.ccd_rig.figure_set_up("EXEC_DEFAULT", **choices)
+    common.press(bpy.ops.ccd_rig.figure_set_up, **choices)
     rig.data.display_type = "STICK"
     bpy.context.view_layer.update()
-    return rig
+
+
+def unfold(below: int) -> Iterator[float]:
+    """Click the header of a panel that is so many pixels below the button Set Up Figure."""
+    window, _, region = view()
+    top = window.height - region.y - region.height
+    places: dict[str, tuple[int, int]] = {}
+    yield from buttons("bpy.ops.ccd_rig.figure_set_up(", places, (top + 130, top + 190))
+    button = next(place for name, place in places.items() if "figure_set_up" in name)
+    yield from press(region.x + 60, button[1] + below)
+    sh("xdotool", "mousemove", 60, window.height - 60)
+    yield 2 * REDRAW
 
 
 def shift(rig: bpy.types.Object, tip: str, way: tuple[float, float, float]) -> None:
@@ -138,7 +144,8 @@ def pose_human(rig: bpy.types.Object) -> None:
 def featured() -> Iterator[float]:
     """A human in a lunge, live, with its handles."""
     open_scene()
-    rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
+    rig = human()
+    set_up(rig, control_bones=True, turn_hands=True)
     bpy.ops.ccd_rig.live()
     pose_human(rig)
     look((0.0, 0.0, 0.85), 2.6)
@@ -151,7 +158,9 @@ def featured() -> Iterator[float]:
 def handles() -> Iterator[float]:
     """A paw that the real pointer drags by its handle while the figure is live."""
     open_scene()
-    rig = figure("Basic.basic_quadruped", control_bones=True)
+    rig = quadruped.build()
+    quadruped.dress(rig)
+    set_up(rig, control_bones=True)
     bpy.ops.ccd_rig.live()
     shift(rig, "spine.004", (0.0, 0.02, -0.05))
     look((0.1, 0.3, 0.4), 2.1)
@@ -203,7 +212,8 @@ def roles() -> Iterator[float]:
 def limits() -> Iterator[float]:
     """The preset for humans at an arm, drawn with its handles."""
     open_scene()
-    rig = figure("Basic.basic_human", ranges="LIMITS")
+    rig = human()
+    set_up(rig, ranges="LIMITS")
     rig.data.bones.active = rig.data.bones["forearm.L"]
     rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
     preferences = next(
@@ -221,7 +231,8 @@ def limits() -> Iterator[float]:
 def report() -> Iterator[float]:
     """A bake whose report names frames: of one hand those out of reach, of the other its snaps too."""
     open_scene()
-    rig = figure("Basic.basic_human", control_bones=True)
+    rig = human()
+    set_up(rig, control_bones=True)
     rig.ccd_rig.body_helps = False
     rows = {row.tip: row for row in rig.ccd_rig.constraints}
     rows["hand.R"].soft, rows["hand.R"].use_tail = 0.0, True
@@ -244,29 +255,70 @@ def report() -> Iterator[float]:
 def many_legs() -> Iterator[float]:
     """A spider on eight targets, live."""
     open_scene()
-    rig = spider()
-    rig.animation_data_clear()
-    dress(rig)
-    activate(rig, "POSE")
-    bpy.ops.ccd_rig.figure_set_up("EXEC_DEFAULT", control_bones=True)
+    rig = spider.build()
+    spider.dress(rig)
+    set_up(rig, control_bones=True)
     bpy.ops.ccd_rig.live()
-    rig.data.display_type = "STICK"
-    body = next(row for row in rig.ccd_rig.constraints if row.tip == "body" or row.use_position)
-    note("spider", rows=[row.tip for row in rig.ccd_rig.constraints], first=body.tip)
-    for k, row in enumerate(rig.ccd_rig.constraints):
-        if row.tip.startswith(("foot", "leg")) and k % 2:
-            shift(rig, row.tip, (0.0, -0.15, 0.12))
-    look((0.0, 0.0, 0.35), 3.2)
+    tips = [row.tip for row in rig.ccd_rig.constraints]
+    note("spider", rows=tips)
+    shift(rig, "body", (0.06, -0.1, -0.1))
+    for k, tip in enumerate(each for each in tips if each != "body"):
+        if k % 3 == 0:
+            shift(rig, tip, (0.0, -0.15, 0.2))
+    look((0.0, 0.0, 0.2), 2.0)
     yield from show_tab(True)
     photograph("many_legs")
     bpy.ops.ccd_rig.live()
 
 
+def walked() -> bpy.types.Object:
+    """The human of the tutorial, who walks along a curve over hills; its doll."""
+    open_scene(FROM_LEFT)
+    rig = walk_along.build()
+    walk_along.steps(rig)
+    rig.data.display_type = "STICK"
+    tidy(rig)
+    return figure.doll(rig)
+
+
+def walk() -> Iterator[float]:
+    """A walk over hills at some frames, with the panel Walk Along."""
+    doll = walked()
+    scene = bpy.context.scene
+    first, last = (int(frame) for frame in bpy.context.object.animation_data.action.frame_range)
+    for frame in range(first, last, (last - first) // 9):
+        scene.frame_set(frame)
+        picture.frozen_copy(scene, doll)
+    scene.frame_set(last)
+    look((0.2, -0.53 * walk_along.LENGTH, 0.6), 7.6)
+    yield from show_tab(True)
+    yield from unfold(WALK)
+    photograph("walk_along")
+
+
+def retarget() -> Iterator[float]:
+    """A captured walk and the character that walks as it does, with the panel Retarget."""
+    open_scene()
+    rig = motion_capture.build()
+    motion_capture.carry_over(rig)
+    motion_capture.dress(rig)
+    rig.data.display_type = motion_capture.capture().data.display_type = "STICK"
+    bpy.context.scene.frame_set(20)
+    tidy(rig)
+    hips = [(rig, "spine"), (motion_capture.capture(), "Hips")]
+    heads = [each.matrix_world @ each.pose.bones[bone].head for each, bone in hips]
+    look(0.5 * (heads[0] + heads[1]) + Vector((0.1, 0.0, 0.1)), 3.4)
+    yield from show_tab(True)
+    yield from unfold(RETARGET)
+    photograph("retarget")
+
+
 def film() -> Iterator[float]:
     """The real pointer pulls a forearm by the tool Drag Bones; then, while Live is on, hand, foot and hips by
-    their handles. A picture for each frame, of the view alone."""
+    their handles. At last the figure walks over hills. A picture for each frame, of the view alone."""
     open_scene()
-    rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
+    rig = human()
+    set_up(rig, control_bones=True, turn_hands=True)
     rows = {row.tip: rig.pose.bones[row.target_bone] for row in rig.ccd_rig.constraints}
     yield from show_tab(False)
     look((0.0, 0.0, 0.9), 3.0)
@@ -284,6 +336,15 @@ def film() -> Iterator[float]:
     ):
         yield from pulled(rig.matrix_world @ rows[tip].head, ways, shots)
     bpy.ops.ccd_rig.live()
+    walked()
+    scene = bpy.context.scene
+    first, last = (int(frame) for frame in bpy.context.object.animation_data.action.frame_range)
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
+        hips = bpy.context.object.pose.bones["spine"].head
+        look((0.0, hips.y, 0.9), 3.4)
+        yield SETTLED
+        photograph(f"film_{next(shots):03d}")
     note("film", frames=next(shots))
 
 
@@ -318,7 +379,8 @@ def run() -> Iterator[float]:
     install()
     yield REDRAW
     yield from maximise()
-    for scene in (featured, handles, limits, report, many_legs, film, roles):  # its panel stays open
+    scenes = (featured, handles, limits, report, many_legs, retarget, walk, film, roles)
+    for scene in scenes:  # the panel of the last stays open
         yield from scene()
 
 

@@ -30,7 +30,8 @@ def go(script: str, size: tuple[int, int] = SCREEN) -> dict[str, Any]:
     shutil.rmtree(place, ignore_errors=True)
     for folder in ("user", "home", "tmp", "out"):
         (place / folder).mkdir(parents=True)
-    for file in HERE.glob("drive*.py"):
+    examples = HERE.parents[1] / "examples"
+    for file in (*HERE.glob("drive*.py"), *examples.glob("*.py"), *examples.glob("tutorials/*.py")):
         shutil.copy2(file, place)
     shutil.copy2(os.environ["CCD_RIG_ZIP"], place / "ccd_rig.zip")
     environment = {

@@ -865,7 +865,8 @@ NEXT_PIN = {name: PINS[(k + 1) % len(PINS)][0] for k, (name, *_) in enumerate(PI
 
 def pins_of(armature_object: bpy.types.Object) -> dict[str, bool]:
     """Return {pinned bone: whether its rotation is pinned too}."""
-    kinds = {bone.name: bone.ccd_rig.pin for bone in armature_object.pose.bones}
+    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+    kinds = {bone.name: bone.ccd_rig.pin for bone in settings}
     return {name: kind == "ROTATION" for name, kind in kinds.items() if kind in ("PLACE", "ROTATION")}
 
 

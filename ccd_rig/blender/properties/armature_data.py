@@ -267,7 +267,9 @@ def register() -> None:
     CALLS.attach(CCD_RIG_PG_constraint, renamed_bones.CALLERS, update=renamed_bones.on_named)
     CALLS.attach(CCD_RIG_PG_pose, ("name",), update=pose_library.keep_name_unique)
     CALLS.attach(CCD_RIG_PG_retarget, retarget_group.SETTINGS, update=retarget_group.update_preview)
-    CALLS.attach(CCD_RIG_PG_retarget, ("source",), poll=retarget_group.is_armature)
+    source = {"update": retarget_group.update_source, "poll": retarget_group.is_armature}
+    CALLS.attach(CCD_RIG_PG_retarget, ("source",), **source)
+    CALLS.attach(CCD_RIG_PG_bone_pair, ("source",), update=renamed_bones.on_paired)
     CALLS.attach(CCD_RIG_PG_armature, ("live",), update=on_switch)
     for group in CLASSES:
         bpy.utils.register_class(group)

@@ -57,7 +57,7 @@ def chain_of(armature_object: bpy.types.Object, row: Any) -> tuple[bpy.types.Pos
 
 
 def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """Return the number of bones from a tip up to where its limb begins; 0 if that is the root.
+    """Return the number of bones from a tip up to where its limb begins; 0 if that is the root, or no bone.
 
     The bone above a limb also carries another one. A limb has at least two bones, and is not much shorter
     than its neighbour: a mane on a neck or feathers on a wing are none. The chain also ends below a root that
@@ -67,6 +67,8 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
     first such parent. That of a bone of a pair does not.
     """
     to_root = chain(armature_object, tip)
+    if not to_root:
+        return 0
     extents = _extents(to_root[0].id_data.data)
     goes_on = _is_single_end(to_root[0], extents)
     for count, bone in enumerate(to_root[1:], 1):
@@ -143,12 +145,12 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
     """
     group = armature_object.ccd_rig
     require_local(armature_object, index)
-    for curve in _curves(armature_object):
+    # By path: Blender frees all drivers of a path at once.
+    for path in {each.data_path for each in drivers_of(armature_object) if _row_and_field(each)[0] == index}:
+        armature_object.driver_remove(path)
+    for curve in fcurves_of(armature_object):
         constraint, field = _row_and_field(curve)
         if constraint != index:
-            continue
-        if curve.driver is not None:
-            armature_object.driver_remove(curve.data_path)
             continue
         is_array = group.constraints[index].bl_rna.properties[field].is_array
         for frame in [point.co[0] for point in curve.keyframe_points]:
@@ -248,6 +250,11 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
     if action is not None and not action.is_editable:
         raise RigError(
             f"Action '{action.name}' is linked from a library: make it local to key Influence in it"
+        )
+    if armature_object.animation_data is not None and armature_object.animation_data.use_tweak_mode:
+        raise RigError(  # keys there have the time of the strip's action, not of the scene
+            f"Armature '{armature_object.name}': an NLA strip is being tweaked: leave tweak mode (Tab in the "
+            "NLA editor) first"
         )
     for constraint in constraints:
         path = _influence_path(constraint)

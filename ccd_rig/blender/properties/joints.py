@@ -128,7 +128,8 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
 
 def masses(armature_object: bpy.types.Object) -> dict[str, float]:
     """Return the masses that are not 0 by bone. They may be invalid: the core refuses these by name."""
-    stored = {bone.name: bone.ccd_rig.mass for bone in armature_object.pose.bones}
+    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+    stored = {bone.name: bone.ccd_rig.mass for bone in settings}
     return {bone: mass for bone, mass in stored.items() if mass != 0.0}
 
 

@@ -446,13 +446,22 @@ def _side(new: NewTarget) -> str:
 
 
 def _collection(context: bpy.types.Context, owner: bpy.types.Object) -> bpy.types.Collection:
-    """Return the collection of a rig's targets; a new one beside the rig if there is none."""
+    """Return the collection of a rig's targets; a new one beside the rig if the view layer has none."""
+    shown = _collections(context.view_layer.layer_collection)
     targets = [row.target for row in owner.ccd_rig.constraints if row.target is not None]
     for collection in (c for target in targets for c in target.users_collection):
-        if collection.get(MADE) and collection.is_editable:
+        if collection.get(MADE) and collection.is_editable and collection in shown:
             return collection
     collection = bpy.data.collections.new(f"Targets of {owner.name}")
     collection[MADE] = True
-    parent = next((c for c in owner.users_collection if c.is_editable), context.scene.collection)
+    beside = (c for c in owner.users_collection if c.is_editable and c in shown)
+    parent = next(beside, context.scene.collection)
     parent.children.link(collection)
     return collection
+
+
+def _collections(root: bpy.types.LayerCollection) -> set[bpy.types.Collection]:
+    """Return the collections of a view layer whose objects are evaluated in it."""
+    if root.exclude:
+        return set()
+    return {root.collection}.union(*map(_collections, root.children))

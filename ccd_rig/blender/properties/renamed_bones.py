@@ -37,6 +37,13 @@ def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
         note(obj, (name,))
 
 
+def on_paired(pair: Any, _context: bpy.types.Context | None = None) -> None:
+    """Store the names of the bones of a pair of a retargeting, after one of them was set."""
+    rig = pair.id_data
+    note(rig, (pair.name,))
+    note(rig.ccd_rig.retarget.source, (pair.source,))
+
+
 def note(obj: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
     """Store the names of bones in `known_as`, if the armature has them and is editable.
 
@@ -71,7 +78,8 @@ def _restore_name(obj: bpy.types.Object, name: str, before: str) -> None:
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     """Update all references to the renamed bones of an armature object.
 
-    Constraints of all armatures, coupled offsets, the pose library and baked actions have such references.
+    Constraints and bone maps of all armatures, coupled offsets, the pose library and baked actions have such
+    references.
     A bone that is linked from another file cannot store its name.
 
     Returns:
@@ -83,6 +91,13 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     for row, key in list(_rows_referring_to(armature_object)):
         if (name := getattr(row, key)) in renamed:
             setattr(row, key, renamed[name])
+    for obj in _armatures():
+        group = obj.ccd_rig.retarget
+        for pair in group.pairs:
+            if obj == armature_object:
+                pair.name = renamed.get(pair.name, pair.name)
+            if group.source == armature_object:
+                pair.source = renamed.get(pair.source, pair.source)
     for pose_bone in _with_settings(armature_object):
         for offset in pose_bone.ccd_rig.coupled_offsets:
             offset.driver = renamed.get(offset.driver, offset.driver)
@@ -153,10 +168,11 @@ def note_all(*_arguments: object) -> None:
     """Store the names of referenced bones after a file was opened, which an older version may have saved."""
     _last_check.clear()
     evaluations.wake()
-    for obj in bpy.data.objects:
-        if obj.type == "ARMATURE" and obj.is_editable:
-            for row in obj.ccd_rig.constraints:
-                on_named(row)
+    for obj in _armatures():
+        for row in obj.ccd_rig.constraints:
+            on_named(row)
+        for pair in obj.ccd_rig.retarget.pairs:
+            on_paired(pair)
 
 
 def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
@@ -189,11 +205,16 @@ def _references(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
         yield getattr(row, owner), key, getattr(row, key)
 
 
+def _armatures() -> Iterator[bpy.types.Object]:
+    """Yield the editable armatures that have settings: reading them on the remaining would create them."""
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.is_editable and obj.is_property_set("ccd_rig"):
+            yield obj
+
+
 def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any, str]]:
     """Yield constraints with a reference to a bone of an armature object, and the property that has it."""
-    for obj in bpy.data.objects:
-        if not obj.is_editable:
-            continue
+    for obj in _armatures():
         for row in obj.ccd_rig.constraints:
             for owner, key, name in _references(row):
                 if name and owner == armature_object:

@@ -184,7 +184,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
 
 
 SETTINGS = (
-    *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", *WEIGHTS, *SPACES),
+    *("reference", "reference_frame", "source_fps", "in_place", "scale", *WEIGHTS, *SPACES),
     *("sides_apart", *(f"{name}_right" for name in PAIRED)),
     *("use_ground", "ground", "contacts", "speed", "height", "blend", "extension", "preview"),
 )
@@ -197,6 +197,12 @@ shows: list[Callable[[bpy.types.Object], None]] = []
 def is_armature(_group: Any, candidate: bpy.types.Object) -> bool:
     """Whether an object may be the source."""
     return candidate.type == "ARMATURE"
+
+
+def update_source(group: Any, context: bpy.types.Context) -> None:
+    """Forget the frame rate of the source before, and show the preview."""
+    group.property_unset("source_fps")
+    update_preview(group, context)
 
 
 def update_preview(group: Any, _context: bpy.types.Context) -> None:

@@ -22,6 +22,7 @@ from ...json_text import shown
 from ..atomic_write import read_text
 from ..keys import keyframes
 from ..keys.channels import played, plays
+from ..registration import Handlers
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
 IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -231,7 +232,24 @@ def _remove(things: set[Any]) -> None:
     bpy.context.view_layer.update()
 
 
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("load_post")
+def renew_context(*_arguments: object) -> None:
+    """Let the context refer to a scene that exists.
+
+    In Blender 4.2 whatever reads `layer_collection`, as Rigify does, leaves its scene in the context. Once
+    another file is open that scene is freed, and importers that set the window's scene crash.
+    """
+    _ = bpy.context.layer_collection
+
+
+register, unregister = _HANDLERS.register, _HANDLERS.unregister
+
+
 def _read(clip: Path) -> None:
+    renew_context()
     ending = clip.suffix.lower()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:

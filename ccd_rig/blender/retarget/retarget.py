@@ -601,7 +601,8 @@ def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
     pairs: Any = target.ccd_rig.retarget.pairs
     for name, source in bones.items():
         pair = pairs.get(name) or pairs.add()
-        pair.name, pair.source = name, source
+        pair.name = name  # first: what is called on setting the source notes both
+        pair.source = source
 
 
 def use_frame(scene: bpy.types.Scene, target: bpy.types.Object, which: ReferenceFrame) -> float:

@@ -953,6 +953,15 @@ def test_pins_go_round_place_rotation_free_and_are_kept_in_the_file(ext, tmp_pat
     assert not any(bone.ccd_rig.is_property_set("pin") for bone in rig.pose.bones)
 
 
+def test_looking_for_pins_makes_no_settings(ext):
+    """The overlay looks at each redraw: bones without settings get none."""
+    rig = bent(3)
+    rig.pose.bones["bone_1"].ccd_rig.pin = "PLACE"
+    assert ext.module("ccd_rig.blender.drag.session").pins_of(rig) == {"bone_1": False}
+    ext.module("ccd_rig.blender.properties.joints").masses(rig)
+    assert [bone.is_property_set("ccd_rig") for bone in rig.pose.bones] == [False, True, False]
+
+
 def test_pins_are_drawn(ext):
     rig = bent(3)
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()

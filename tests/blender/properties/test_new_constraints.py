@@ -349,3 +349,29 @@ def test_another_object_that_is_selected_is_the_target():
     ball = bpy.data.objects.new("Ball", bpy.data.meshes.new("Ball"))
     bpy.context.collection.objects.link(ball)
     assert added_beside(rig, ball).target == ball
+
+
+@pytest.mark.parametrize("place", ["excluded", "another scene"])
+def test_targets_are_in_the_view_layer_whatever_collections_the_rig_is_in(ext, place):
+    """The rig's first collection is one that this view layer does not evaluate."""
+    rig = rigs.chain(3)
+    context = bpy.context
+    context.scene.collection.objects.unlink(rig)
+    names = {"excluded": "A backup", "another scene": "A char"}
+    hidden, shown = bpy.data.collections.new(names[place]), bpy.data.collections.new("B char")
+    scene = context.scene if place == "excluded" else bpy.data.scenes.new("Another")
+    scene.collection.children.link(hidden)
+    context.scene.collection.children.link(shown)
+    for each in (hidden, shown):
+        each.objects.link(rig)
+    if place == "excluded":
+        context.view_layer.layer_collection.children[hidden.name].exclude = True
+    rigs.update()
+    assert next(iter(rig.users_collection)) == hidden
+    first = add(rig, "bone_2").target
+    assert first.name in context.view_layer.objects
+    assert first.users_collection[0].name in shown.children
+    made = context.view_layer.layer_collection.children[shown.name].children[0]
+    made.exclude = True  # by the user, later
+    second = add(rig, "bone_1").target
+    assert second.name in context.view_layer.objects

@@ -311,3 +311,22 @@ def test_influence_is_animated(rows, rig):
     assert rig.ccd_rig.constraints[0].influence == 0.0
     bpy.context.scene.frame_set(11)
     assert rig.ccd_rig.constraints[0].influence == 1.0
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_drivers_of_a_removed_constraint_go_with_it(rows, rig, axes):
+    """Blender frees all drivers of a path at once: what still points to one would crash."""
+    for name in ("A", "B"):
+        rows.add(rig, name, "bone_2")
+    for k in range(axes):
+        rig.ccd_rig.constraints[0].driver_add("offset", k)
+    rig.ccd_rig.constraints[0].driver_add("weight")
+    rig.ccd_rig.constraints[1].driver_add("weight")
+    rigs.update()
+    rows.remove(rig, 0)
+    rigs.update()
+    assert [each.data_path for each in rig.animation_data.drivers] == ["ccd_rig.constraints[0].weight"]
+
+
+def test_a_constraint_without_a_bone_has_no_limb(rows, rig):
+    assert rows.limb_length(rig, "gone") == 0

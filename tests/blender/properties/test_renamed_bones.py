@@ -168,3 +168,32 @@ def test_linked_bones_stay_as_they_are(rig, row, tmp_path):
     added.tip, added.target, added.target_bone = "bone_1", linked, "bone_3"
     rename(local, bone_1="hand")
     assert (added.tip, added.target_bone) == ("hand", "bone_3")
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_the_bone_map_of_a_retargeting_follows_on_both_sides(ext, rig, row, by_hand):
+    group, source = rig.ccd_rig.retarget, row.target
+    row.target = row.pole_target = None
+    group.source = source
+    if by_hand:
+        for name, other in (("bone_0", "bone_0"), ("bone_1", "bone_1")):
+            pair = group.pairs.add()
+            pair.name = name
+            pair.source = other
+    else:
+        ext.module("ccd_rig.blender.retarget.retarget").set_pairs(
+            rig, {"bone_0": "bone_0", "bone_1": "bone_1"}
+        )
+    rename(rig, bone_1="spine")
+    rename(source, bone_0="Hips")
+    assert {pair.name: pair.source for pair in group.pairs} == {"bone_0": "Hips", "spine": "bone_1"}
+    rename(source, Hips="pelvis", bone_1="chest")
+    assert {pair.name: pair.source for pair in group.pairs} == {"bone_0": "pelvis", "spine": "chest"}
+
+
+def test_looking_for_references_makes_no_settings(ext, rig):
+    mesh, other = rigs.empty("Mesh"), rigs.chain(2, name="Plain")
+    rename(rig, bone_3="hand")
+    assert rig.ccd_rig.constraints[0].tip == "hand"
+    assert not mesh.is_property_set("ccd_rig")
+    assert not other.is_property_set("ccd_rig")

@@ -266,3 +266,21 @@ def test_files_beside_a_gltf_are_those_that_it_names(ext, tmp_path):
     for text in ("[]", "{", '{"buffers": 5}', '{"buffers": [5]}'):
         clip.write_text(text)
         assert clips.files_beside(clip) == []
+
+
+def test_the_rate_of_a_file_goes_with_its_source(hero, clip):
+    bpy.ops.ccd_rig.retarget_source_import(filepath=str(clip))
+    group = hero.ccd_rig.retarget
+    assert group.source_fps == pytest.approx(60.0, abs=0.01)
+    group.source = rigs.chain(2, name="Other")
+    assert group.source_fps == 0.0
+
+
+def test_the_context_knows_the_scene_of_the_file_that_is_open(hero):
+    """Blender 4.2 keeps the scene of the file before, which is freed: importers would crash."""
+    scenes = [bpy.context.layer_collection.id_data.session_uid]
+    bpy.ops.wm.read_homefile(use_empty=True)
+    scenes.append(bpy.context.scene.session_uid)
+    owner = bpy.context.window.id_data
+    assert scenes[0] != scenes[1]
+    assert owner in (None, bpy.context.scene, *bpy.data.window_managers)

@@ -272,3 +272,41 @@ def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
     operator.draw(drawn, None)
     assert layout.labels == ["toe.L: 1-15", "toe.R: no contact"]
     assert {"speed", "height", "release", "shortest", "ground", "walk_on", "markers"} <= set(layout.fields)
+
+
+def test_a_search_without_contacts_is_not_remembered_as_a_choice(ext):
+    """Hold Height is on for that search alone, and not for each one after it."""
+    rig = walks.walk(ext, 2)
+    scene, last = bpy.context.scene, bpy.context.scene.frame_end
+    scene.frame_end = 2
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant("INVOKE_DEFAULT", True) == {"FINISHED"}
+    assert all(row.plant_height for row in rig.ccd_rig.constraints)
+    while len(rig.ccd_rig.constraints):
+        bpy.ops.ccd_rig.constraint_remove()
+    scene.frame_end = last
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant("INVOKE_DEFAULT", True) == {"FINISHED"}
+    assert not any(row.plant_height for row in rig.ccd_rig.constraints)
+
+
+def test_no_keys_are_written_while_a_strip_is_tweaked(ext):
+    """Blender would put them at the times of the strip's action."""
+    rig = walks.walk(ext, 2)
+    data = rig.animation_data
+    action, slot, track = data.action, getattr(data, "action_slot", None), data.nla_tracks.new()
+    data.action = None
+    strip = track.strips.new("walk", 101, action)
+    if slot is not None:
+        strip.action_slot = slot
+    track.select = strip.select = True
+    data.nla_tracks.active = track
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 101, 140
+    select(ext, rig, *FEET)
+    bpy.ops.ccd_rig.feet_plant(speed=2.0, height=1.0)
+    with pytest.raises(RuntimeError, match="an NLA strip is being tweaked: leave tweak mode"):
+        bpy.ops.ccd_rig.contacts_find(speed=2.0, height=1.0)
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    assert not any("influence" in curve.data_path for curve in curves)

@@ -148,3 +148,15 @@ def test_the_row_follows_a_target_that_is_made_active(rig):
     assert click(both) == 2
     rig.ccd_rig.active_index = 1  # chosen in the list while the target stays active
     assert click(both) == 1
+
+
+def test_an_empty_with_a_bone_left_over_in_its_row_is_found(ext, rig):
+    """A bone that was chosen for a target before says nothing about an empty."""
+    row, target, other = rig.ccd_rig.constraints[1], rigs.empty("Target"), rigs.empty("Other")
+    row.target, row.target_bone = target, "old"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for thing in (other, target):
+        bpy.context.view_layer.objects.active = thing
+        thing.update_tag()
+        rigs.update()
+    assert rig.ccd_rig.active_index == 1
