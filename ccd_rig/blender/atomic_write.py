@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb") as written:
+        with temporary.open("r+b") as written:  # Windows flushes only what is open for writing
             os.fsync(written.fileno())  # a full disk may be reported only here, before the rename
         temporary.chmod(_mode(target))
         temporary.replace(target)
