@@ -10,6 +10,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.atomic_write import real_folder
 from ..ccd_rig.blender.bake import bake, findings, report
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
@@ -262,7 +263,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
         settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         shot, whole_because = shots.plan(context.scene, settings, self.chunk)
-        farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
+        farm_job = bundle_job((shot,), (real_folder(path),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:
             self.tell("INFO", f"One task for the whole shot: {whole_because}")

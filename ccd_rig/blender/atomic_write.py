@@ -78,6 +78,15 @@ def real_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def real_folder(path: str | os.PathLike[str]) -> Path:
+    """Resolve the links in the path of a file to read, except the file itself, which may be a link.
+
+    Blender finds what a file names beside the link that it was opened by, and farms stage files as links.
+    """
+    path = Path(path)
+    return path.parent.resolve() / path.name
+
+
 def require_writable(path: str | os.PathLike[str]) -> Path:
     """Resolve the path of a file to write, see `real_path`, and check that it can be written.
 

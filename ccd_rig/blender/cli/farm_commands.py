@@ -388,7 +388,7 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         if reason and not options.quiet:
             say(f"{shot.name}: one task for the whole shot: {reason}")
         shots.append(shot)
-        paths.append(file.resolve())
+        paths.append(atomic_write.real_folder(file))
         assets += results.linked_files()
     return bundle.bundle_job(shots, paths, assets, program, is_module)
 
@@ -397,7 +397,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
     """Return the job that retargets clips to the armature of a file."""
     if others := _non_default(options, FARM_BAKE_ARGUMENTS):
         raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
-    paths = [path.resolve() for path in retarget_command.clips_at(options.files)]
+    paths = [atomic_write.real_folder(path) for path in retarget_command.clips_at(options.files)]
     assets: list[Path] = []
     for path in paths:
         check()
@@ -411,7 +411,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
     _open_blend(options.retarget)
     objects = list(bpy.context.scene.objects)
     target = clips.armature(objects, options.armature, str(options.retarget))
-    file = options.retarget.resolve()
+    file = atomic_write.real_folder(options.retarget)
     settings = Clips(
         tuple(path.name for path in paths),
         file.name,
@@ -506,7 +506,7 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     began = time.perf_counter()
     settings = jobs.read_clips(options.settings)
     settings.require(options.clip)
-    clip, name, folder = options.clip.resolve(), options.clip.stem, options.output
+    clip, name, folder = atomic_write.real_folder(options.clip), options.clip.stem, options.output
     made_with = results.made_with(settings.content(clip.name))
     if _is_done(folder, clip, made_with):
         return Exit.DONE

@@ -89,7 +89,8 @@ def open_file(path: Path, trust: bool) -> str | None:
         UsageError: the file is missing, or not one that this Blender reads.
     """
     try:
-        place = path.resolve(strict=True)
+        path.resolve(strict=True)
+        place = atomic_write.real_folder(path)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as error:

@@ -19,7 +19,7 @@ import numpy as np
 from ... import json_text
 from ...errors import RigError
 from ...json_text import shown
-from ..atomic_write import read_text
+from ..atomic_write import read_text, real_folder
 from ..keys import keyframes
 from ..keys.channels import played, plays
 from .retarget import RetargetChoice, Retargeted, retarget_motion
@@ -236,7 +236,7 @@ def _read(clip: Path) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             if ending == ".blend":
-                with bpy.data.libraries.load(str(clip.resolve())) as (there, here):
+                with bpy.data.libraries.load(str(real_folder(clip))) as (there, here):
                     here.objects = there.objects
                 for thing in here.objects:
                     bpy.context.scene.collection.objects.link(thing)
@@ -245,7 +245,7 @@ def _read(clip: Path) -> None:
                 raise RigError("cannot be read: it has no frames")
             addon, read = IMPORTERS[ending]
             addon_utils.enable(addon)
-            read(str(clip.resolve()))
+            read(str(real_folder(clip)))
         except (RuntimeError, OSError, AttributeError) as error:
             said = [line for line in str(error).strip().splitlines() if line and "Location:" not in line]
             reason = shown(said[-1], LONGEST) if said else "unknown reason"
