@@ -57,6 +57,7 @@ class Imported:
     """The objects of a clip in the open file."""
 
     objects: Sequence[bpy.types.Object]  # of the clip
+    actions: Sequence[bpy.types.Action]  # of the clip
     fps: float  # frames per second of its keys, as its importer tells; 0 for those of the scene
 
 
@@ -118,6 +119,8 @@ def carry_over(
     choice = replace(choice, source_fps=choice.source_fps or read.fps or _rate(clip))
     done = retarget_motion(bpy.context.scene, source, target, choice)
     assert done.action is not None
+    for action in read.actions:  # importers name theirs as the file
+        action.name = ".read"
     done.action.name, done.action.use_fake_user = clip.stem, True
     return done
 
@@ -131,7 +134,8 @@ def imported(clip: Path) -> Iterator[Imported]:
     """
     made, fps = _load(clip)
     try:
-        yield Imported(_objects(made), fps)
+        actions = [each for each in made if isinstance(each, bpy.types.Action)]
+        yield Imported(_objects(made), actions, fps)
     finally:
         _remove(made)
 
