@@ -298,7 +298,7 @@ def swivel_poles(p):
     A nearly straight chain that bends away from its pole is first mirrored to the other side.
     """
     for n in range(2):
-        if n == 0 and not mirror_bends(p):
+        if p.steps >= p.last_step or (n == 0 and not mirror_bends(p)):
             continue
         swivel(p)
         p.steps += 1

@@ -28,6 +28,7 @@ from ccd_rig.goals import (
     BalanceGoal,
     DirectionGoal,
     Goal,
+    GoalError,
     OrientationGoal,
     PoleGoal,
     PositionGoal,
@@ -238,10 +239,13 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
     errors = tuple(measure(goal, skeleton, transforms) for goal in case.goals)
     if errors != result.errors:
         found.append("reports other errors than forward kinematics gives")
-    met = all(error.distance <= POSITION and error.angle <= ANGLE for error in errors)
+    met = all(map(_is_met, errors))
     if met != (result.status is SolveStatus.CONVERGED):
         found.append(f"{result.status.name}, but the goals are{' ' if met else ' not '}met")
     found += _stretched(case, pose)
+    tries = case.settings.restarts + 3 if case.settings.comfort else case.settings.restarts + 2
+    if result.iterations > tries * case.settings.max_iterations:
+        found.append(f"{result.iterations} iterations in {tries} tries")
     if case.settings.comfort and _eased([skeleton.joints[i] for i in moving]):
         return found
     before, after = scores(case, confined(case)), scores(case, pose)
@@ -256,6 +260,10 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
 def _eased(joints: list[Joint]) -> bool:
     comforts = [joint.comfort for joint in joints if joint.comfort is not None]
     return any(each.tolerance for each in comforts) and any(each.region for each in comforts)
+
+
+def _is_met(error: GoalError) -> bool:
+    return error.distance <= POSITION and error.angle <= ANGLE
 
 
 def moving_joints(case: Mixture) -> set[int]:
@@ -313,7 +321,7 @@ def scores(case: Mixture, pose: Pose | None) -> list[float]:
         error = measure(goal, case.skeleton, transforms)
         if pose is None:
             sums[goal.priority] = math.inf
-        elif error.distance > POSITION or error.angle > ANGLE:
+        elif not _is_met(error):
             weight = goal.weight / most[goal.priority]
             sums[goal.priority] += weight * (error.distance**2 + (lever * error.angle) ** 2)
     return list(sums.values())
