@@ -277,7 +277,8 @@ def _frames(
     length, ways = way
     time = timeline(cycle, length, seconds, settings, ways)
     if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
-        time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings)
+        shorter = _shorter(cycle, choice, seconds)  # it ends before the cycles do
+        time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
     frames = start + np.arange(len(time.times), dtype=np.float64)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")

@@ -635,3 +635,13 @@ def test_contacts_far_from_the_ground_are_refused(ext, channels):
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object.location.x = "OBJECT", 40.0
     with pytest.raises(RuntimeError, match="no ground is below its feet in frames 1 to"):
         influences(channels, rig, last)
+
+
+def test_a_walk_of_some_cycles_ends_at_the_last_key_at_most(ext, channels):
+    rig, path = walks.walk(ext), curve((0.0, 0.0, 0.0), (0.0, -10.0, 0.0))
+    walk_along(rig, path, cycles=3.0, use_end=True, frame_end=400)
+    whole = frames_of(rig)[-1]
+    assert 3 * walks.PERIOD < whole < 4 * walks.PERIOD  # beginning and end are eased
+    play(channels, rig, rig.ccd_rig.walk.cycle)
+    walk_along(rig, path, cycles=3.0, use_end=True, frame_end=60)
+    assert 60 - walks.PERIOD < frames_of(rig)[-1] <= 60  # it ends on both feet
