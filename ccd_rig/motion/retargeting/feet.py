@@ -399,7 +399,7 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     if along < 1e-9:  # toes that lead straight down have no heading
         return toes
     # The line along toes that slope steeply leads back where they are raised: the axis across them does not.
-    ahead = _ahead(toes, sole.across_toe)
+    ahead = along_ground(turned(toes, sole.across_toe))
     times, phases = contacts.times, contacts.phases
     vectors = np.zeros_like(tips)
     for k, (first, last) in enumerate(phases):
@@ -455,7 +455,7 @@ def foot_path(
     ground = contacts.ground(_lowest(balls, feet, None, sole), blend)
     borne = np.minimum(1.0, faded(np.ones((len(balls), 1)), contacts, blend)[:, 0])
     heights = balls[:, 2] + faded(contacts.steps(sole.height)[:, None] - balls[:, 2:], contacts, blend)[:, 0]
-    ahead = _ahead(feet, sole.across)
+    ahead = along_ground(turned(feet, sole.across))
     arms = {}
     if sole.rolls:
         flat = missing_turn(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
@@ -495,7 +495,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     if not sole.rolls or sole.stands_on_toes:
         return path
     balls = path.ankles + turned(path.feet, sole.ball)
-    ahead, up = _ahead(path.feet, sole.across), turned(path.feet, -sole.ball)
+    ahead, up = along_ground(turned(path.feet, sole.across)), turned(path.feet, -sole.ball)
     axis = batch.cross(-ahead, np.broadcast_to(UP, ahead.shape), -1)
     to_ball, along = balls - hips, batch.dot(axis, up, -1)[:, None] * axis
     # Half the squared distance from hip to ankle is a constant + size cos(angle - start).
@@ -551,10 +551,9 @@ def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
     return product(np.concatenate((np.cos(half), np.sin(half) * axis), axis=1), rotations)
 
 
-def _ahead(rotations: Array, across: Array) -> Array:
-    """(F, 3) where feet point along the ground, from the axis (3,) across them in their frame."""
-    sides = turned(rotations, across) * (1.0, 1.0, 0.0)
-    ahead = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
+def along_ground(sides: Array) -> Array:
+    """(F, 3) unit directions ahead along the ground of axes (F, 3) to the left."""
+    ahead = batch.cross(sides * (1.0, 1.0, 0.0), np.broadcast_to(UP, sides.shape), -1)
     return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])
 
 

@@ -22,7 +22,7 @@ from ..ground import Ground, grade_of, plane_of
 from ..walking.steps import CLEAREST, evenly, swing_base
 from ..walking.timeline import smooth
 from .alignment import NO_TURN, UP, shortest
-from .feet import FootPath, Sole, SolePart, missing_turn, raised_ahead, smooth_envelope
+from .feet import FootPath, Sole, SolePart, along_ground, missing_turn, raised_ahead, smooth_envelope
 from .figures import product, turned
 
 STEP_UP = 0.8
@@ -183,7 +183,7 @@ def _on_terrain(
         bases[at] = swing_base(u, p, ends, plane, rises[at], need + margin)
     placed = np.column_stack((xy, bases + rises))
     if toes is not None and sole.toe is not None:
-        ahead = _level(turned(feet, sole.across))
+        ahead = along_ground(turned(feet, sole.across))
         over = below(placed + turned(toes, sole.toe), rows) - placed[:, 2]
         missing = np.clip(missing_turn(toes, sole.toe, ahead, np.maximum(over, -size)), 0.0, BENT)
         toes = raised_ahead(toes, ahead, np.maximum(missing, smooth_envelope(missing, times, TOES)))
@@ -211,12 +211,6 @@ def cleared(terrain: Terrain, path: FootPath, sole: Sole, size: float, times: Ar
     return replace(path, ankles=path.ankles + lift[:, None] * np.array(UP), ground=ground)
 
 
-def _level(sides: Array) -> Array:
-    """(F, 3) directions ahead along the ground of axes (F, 3) to the left."""
-    ahead = batch.cross(sides * (1.0, 1.0, 0.0), np.broadcast_to(UP, sides.shape), -1)
-    return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])
-
-
 def _followed(terrain: Terrain, xy: Array, size: float) -> Array:
     """(F,) heights of the ground under places (F, 2), each near the one before; over holes between those."""
     heights, known = np.full(len(xy), np.nan), terrain.level
@@ -236,7 +230,7 @@ def _slope(terrain: Terrain, foot: Array, sole: Sole, size: float, place: Array,
     """(4,) from level to the plane on which heel and ball of a foot (4,) lie, with its ball over a place."""
     if not sole.rolls:
         return NO_TURN
-    ahead = _level(turned(foot[None], sole.across))[0]
+    ahead = along_ground(turned(foot[None], sole.across))[0]
     left = np.cross(UP, ahead)
     heel = float(np.linalg.norm(turned(foot[None], sole.heel)[0, :2]))
     arms = np.stack((0.0 * ahead, -heel * ahead, HALF * size * left, -HALF * size * left))

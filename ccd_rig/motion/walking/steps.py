@@ -28,6 +28,7 @@ from ..ground import Ground, grade_of, plane_of
 from ..retargeting.alignment import UP, shortest
 from ..retargeting.feet import (
     FootPath,
+    along_ground,
     drops,
     missing_turn,
     raised_ahead,
@@ -447,7 +448,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
         length = max(float(np.linalg.norm(sole.toe)), 1e-12)
         flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
-        points.append(arms + length * _up(_ahead(feet, sole.across), np.full(count, flat)))
+        points.append(arms + length * _up(along_ground(turned(feet, sole.across)), np.full(count, flat)))
     for rows, u, p, i in swings:
         rests = np.flatnonzero(down == i)
         low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
@@ -667,7 +668,7 @@ def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
 def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
     """The foot with its heel and toes on the ground where it is down, and nothing of it below."""
     sole, balls, feet, toes = leg.sole, plan.balls, plan.feet, plan.toes
-    times, ahead = course.time.times, _ahead(plan.feet, leg.sole.across)
+    times, ahead = course.time.times, along_ground(turned(plan.feet, leg.sole.across))
 
     def above(arm: Array, rows: Indices = course.rows) -> Array:
         """(R,) height of the ground under points (R, 3) over the ball at rows; minus infinity over holes."""
@@ -759,13 +760,6 @@ def _up(ahead: Array, angles: Array) -> Array:
     return np.asarray(np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * np.array(UP))
 
 
-def _ahead(rotations: Array, across: Array) -> Array:
-    """(F, 3) directions of feet along the ground."""
-    sides = turned(rotations, across) * (1.0, 1.0, 0.0)
-    ahead = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
-    return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])
-
-
 # The hips -----------------------------------------------------------------------------------------
 
 
@@ -795,7 +789,9 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
     path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
     angles = batch.angles_between(path.feet, plan.feet, -1)
     angles = smooth_envelope(angles, course.time.times, ROLLING)
-    return replace(plan, feet=raised_ahead(plan.feet, -_ahead(plan.feet, leg.sole.across), angles))
+    return replace(
+        plan, feet=raised_ahead(plan.feet, -along_ground(turned(plan.feet, leg.sole.across)), angles)
+    )
 
 
 def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> FootPlan:
