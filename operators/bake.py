@@ -25,11 +25,12 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import value_of
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
+from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.settings import Solver
 from ..ccd_rig.solvers.stepping import Ended, advance
 from . import command
-from .command import Command, FrameRange, shown_range
+from .command import Command, FrameRange
 
 SLICE = 0.1  # [s] of solving between two checks for events
 BAR = 10.0  # width of the progress bar, in widths of a button
