@@ -380,9 +380,14 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         check()
         scene = _open_blend(file)
         settings = bake_command.bake_settings(options, scene)
-        rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
+        rigs = (
+            bake_all.rigs(scene)
+            if options.armature is None
+            else [bake_command.armature_of(scene, options.armature)]
+        )
         try:
-            shot, reason = jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
+            shares = bake_command.settings_of_rigs(rigs, settings)
+            shot, reason = jobs.plan(scene, shares, options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
@@ -437,7 +442,7 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
     if _is_done(options.output, options.shot, results.made_with(shot.content())):
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
-    rigs = {_armature(scene, name): settings for name, settings in shot.armatures.items()}
+    rigs = {bake_command.armature_of(scene, name): settings for name, settings in shot.armatures.items()}
     inputs, progress = results.inputs_of_open_file(), _progress(check)
     if len(rigs) == 1:
         reports = [bake(scene, rig, settings, progress) for rig, settings in rigs.items()]
@@ -460,7 +465,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
     record = Record(made_with, results.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
-    solved = run(solve_steps(scene, _armature(scene, name), settings), _progress(check))
+    solved = run(solve_steps(scene, bake_command.armature_of(scene, name), settings), _progress(check))
     Chunk.of(solved, record).save(path)
     _say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
@@ -490,7 +495,10 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
     steps = bake_steps(
-        scene, _armature(scene, name), settings, lambda frames: results.joined(frames, solved, seams)
+        scene,
+        bake_command.armature_of(scene, name),
+        settings,
+        lambda frames: results.joined(frames, solved, seams),
     )
     try:
         result = run(steps, _progress(check))
@@ -578,13 +586,6 @@ def _save_shot(
 
 def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
     return folder / "chunks" / f"{shot.name}.{span.first}-{span.last}.npz"
-
-
-def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
-    rig = scene.objects.get(name)
-    if rig is None or rig.type != "ARMATURE":
-        raise RigError(f"there is no armature object '{name}' in the scene")
-    return rig
 
 
 def _progress(check: Check) -> Callable[[Progress], None]:
