@@ -103,6 +103,12 @@ def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
+def metres_per_unit(scene: bpy.types.Scene) -> float:
+    """Metres of a Blender unit, by the scene's Unit Scale; 1 without a system of units."""
+    units = scene.unit_settings
+    return 1.0 if units.system == "NONE" else units.scale_length
+
+
 def is_evaluated(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether a depsgraph keeps an object up to date: it does not evaluate hidden objects."""
     return obj.evaluated_get(depsgraph).is_evaluated and obj.visible_get(view_layer=depsgraph.view_layer)
