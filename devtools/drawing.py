@@ -6,7 +6,7 @@ Arrows that follow from others are left out.
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,20 @@ def tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
+@cache
+def _imports(file: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Return the imports of a file, also those in functions."""
+    return [each for each in _statements(tree(file).body) if isinstance(each, ast.Import | ast.ImportFrom)]
+
+
+def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield statements and those inside them, but no expression."""
+    for node in nodes:
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(node, field, ()))
+
+
 def imports_of(module: str, file: Path, known: Container[str]) -> Iterator[tuple[int, str]]:
     """Yield (line, dotted name) of each import, also in functions; relative ones count from the root.
 
@@ -45,10 +59,10 @@ def imports_of(module: str, file: Path, known: Container[str]) -> Iterator[tuple
         known: dotted names of modules; of other names the module that has them is given.
     """
     package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(tree(file)):
+    for node in _imports(file):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             # The root's own package has no name here: "from ..ccd_rig" in operators/ climbs to nothing.
             climbed = package[: len(package) - (node.level - 1)] if node.level else []
             base = ".".join([*climbed, *([node.module] if node.module else [])])

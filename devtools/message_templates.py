@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 MOST = 16
 """Maximum of templates of a text; further choices become holes."""
-DECLARE = {"STORED", "UNANIMATED", "LAST", "ONCE", "HIDDEN", "declare"}
+DECLARE = {"STORED", "UNANIMATED", "SETTING", "KEYED", "LAST", "ONCE", "HIDDEN", "declare"}
 """Names of `registration.Declare` objects, whose methods take a label and a tooltip."""
 LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}
 """Keywords and class attributes whose values are texts even if they are single words."""
@@ -66,18 +66,18 @@ class SourceTexts:
     """A source file."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
-        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = list(ast.walk(tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.constants = _scope(tree.body)
         self.functions = {
             node: _scope(node.body)
-            for node in ast.walk(tree)
+            for node in self.nodes
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         }
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield (line, text) of all texts that a person may see."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not is_text(node) or is_text(self.parents[node]) or self._is_no_text(node):
                 continue
             assert isinstance(node, ast.expr)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from .keys import channels
 from .keys.writer import Destination, obstacles
 from .properties import body, constraint_list, pose_library, solver_settings
 from .properties.body import Body, body_of
-from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, pole_goal, value_of
+from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, number_problems, pole_goal, value_of
 from .properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
 from .properties.names import named
 from .properties.problems import in_scene, is_finite, suggestion, target_problems
@@ -586,10 +585,7 @@ def constraint_problems(
         yield from target_problems(
             armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
         )
-    if not (math.isfinite(constraint.weight) and constraint.weight > 0.0):
-        yield Problem("ERROR", constraint.name, f"{where}: weight is {constraint.weight:g}: set it above 0")
-    if not math.isfinite(constraint.influence):
-        yield Problem("ERROR", constraint.name, f"{where}: influence is not a number: set it to 0 to 1")
+    yield from number_problems(constraint)
     if constraint.influence == 0.0 and not constraint_list.is_animated(
         armature_object, constraint, "influence"
     ):

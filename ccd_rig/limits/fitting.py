@@ -7,7 +7,7 @@ because the axis of a limit goes through it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import degrees, hypot, pi, radians
 
@@ -16,7 +16,7 @@ from mathutils import Quaternion, Vector
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
-from ..maths.batch import arctan2, length, logarithm, multiply, unit
+from ..maths.batch import about, length, logarithm, multiply, twist_angles, unit
 from ..maths.rotations import FULL_TURN, angle_of, log, swing_twist, wrapped
 from ..maths.validation import Triple, finite, within
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
@@ -91,7 +91,7 @@ def fit(
         raise InvalidInput("the joint does not move, so its range cannot be told")
     axis = _hinge_axis(samples, vectors, chosen) if may_be_hinge else None
     if axis is not None:
-        return Hinge(axis, *_range(_twists(samples, np.array(axis)), chosen))
+        return Hinge(axis, *_range(_twists(samples, axis), chosen))
     nearest = float(np.percentile(angles, 100.0 - chosen.percentile))
     if nearest > NEAREST:
         raise InvalidInput(_words_of_rest(f"at least {degrees(nearest):.0f}"))
@@ -115,7 +115,7 @@ def comfort_region(
         return None
     samples, middle = _samples(rotations), replace(chosen, margin=0.0, percentile=chosen.comfort)
     if isinstance(limit, Hinge):
-        lower, upper = _range(_twists(samples, np.array(limit.axis)), middle)
+        lower, upper = _range(_twists(samples, limit.axis), middle)
         return Hinge(limit.axis, max(lower, limit.lower), min(upper, limit.upper))
     fitted, allowed = _fitted_swing(samples, middle), limit.swing
     if not (
@@ -177,17 +177,14 @@ def _range(angles: Array, settings: FitSettings) -> tuple[float, float]:
     return float(lower) - settings.margin, float(upper) + settings.margin
 
 
-def _twists(samples: Array, axis: Array) -> Array:
-    angles: Array = 2.0 * arctan2(axis @ samples[1:], samples[0])
-    return np.remainder(angles + pi, 2.0 * pi) - pi
+def _twists(samples: Array, axis: Iterable[float]) -> Array:
+    return np.remainder(twist_angles(samples, axis) + pi, 2.0 * pi) - pi
 
 
 def _fitted_swing(samples: Array, settings: FitSettings) -> SwingTwist:
-    along = np.array((0.0, 1.0, 0.0))
+    along = (0.0, 1.0, 0.0)
     angles = _twists(samples, along)
-    untwist = np.zeros_like(samples)
-    untwist[0], untwist[2] = np.cos(0.5 * angles), -np.sin(0.5 * angles)
-    swings = logarithm(multiply(samples, untwist))[[0, 2]]
+    swings = logarithm(multiply(samples, about(np.array(along), -angles).T))[[0, 2]]
     sides = _sides(swings, settings)
     x_lower, x_upper, z_lower, z_upper = (min(side, pi) for side in sides)
     twist = tuple(min(max(bound, -pi), pi) for bound in _range(angles, settings))

@@ -89,11 +89,6 @@ def rim_margin(on_a: float, on_b: float, sides: tuple[float, float, float, float
     return angle / reach - angle
 
 
-def twist_angle(axis: Vector, rotation: Quaternion) -> float:
-    """The angle in radians of the rotation about an axis, -pi to pi or a full turn on."""
-    return 2.0 * atan2(axis.dot(Vector((rotation.x, rotation.y, rotation.z))), rotation.w)
-
-
 def bend_dial(name: str, lower: float, upper: float, angle: float, axis: Vector, zero: Vector) -> Dial:
     """An arc about the joint, of the size of the drawing; see `Dial`."""
     return Dial(name, Vector(), axis, zero, 1.0, lower, upper, wrapped(angle, 0.5 * (lower + upper)))

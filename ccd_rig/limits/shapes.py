@@ -31,10 +31,11 @@ from ..maths.rotations import (
     log,
     nearest_turn,
     swing_twist,
+    twist_angle,
     wrapped,
 )
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
-from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial, twist_angle
+from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Hinge(Limit):
     def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
         axis = Vector(self.axis)
         across = _BONE - axis * axis.dot(_BONE)
-        angle = twist_angle(axis, rotation)
+        angle = twist_angle(rotation, self.axis)
         if across.length > NOISE:
             return (bend_dial("HINGE", self.lower, self.upper, angle, axis, across.normalized()),)
         return (roll_dial("HINGE", self.lower, self.upper, angle, Quaternion(), axis),)
@@ -371,7 +372,7 @@ class SwingTwist(Limit):
             return ()
         axis = Vector(self.axis)
         swing, _ = swing_twist(rotation, axis)
-        return (roll_dial("TWIST", *self.twist, twist_angle(axis, rotation), swing, axis),)
+        return (roll_dial("TWIST", *self.twist, twist_angle(rotation, self.axis), swing, axis),)
 
     def rim(self, rotation: Quaternion) -> Rim | None:
         if self.swing is None or min(self.swing.sides) >= pi - ROUNDING:

@@ -36,9 +36,9 @@ _FACTOR_SIGNS: Array = np.array(
 
 
 def multiply(a: Array, b: Array, axis: int = 0) -> Array:
-    """Hamilton products of quaternions (4, ...) with as many dimensions: b first, then a."""
+    """Hamilton products of quaternions (4, ...): b first, then a; they broadcast with components last."""
     p, q = _components(a, axis), _components(b, axis)
-    if b.size <= _FEW:
+    if a.ndim == b.ndim and b.size <= _FEW:
         # The fewest calls: all sixteen products, in the order in which they are added below.
         factors = p.take(_FACTOR_OF, 0)
         factors *= _FACTOR_SIGNS.reshape(4, 4, *(1,) * (a.ndim - 1))
@@ -54,7 +54,10 @@ def multiply(a: Array, b: Array, axis: int = 0) -> Array:
 
 
 def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
-    """Vectors (3, ...) rotated by unit quaternions (4, ...): v + 2w (u x v) + 2 u x (u x v)."""
+    """Vectors (3, ...) rotated by unit quaternions (4, ...): v + 2w (u x v) + 2 u x (u x v).
+
+    They broadcast with components last.
+    """
     w, x, y, z = _components(rotations, axis)
     a, b, c = _components(vectors, axis)
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -127,6 +130,18 @@ def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
     return unit(blended, axis)
 
 
+def about(axes: Array, angles: Array | float) -> Array:
+    """Unit quaternions (..., 4) of turns by angles (...) about unit vectors (3,) or (..., 3)."""
+    half = 0.5 * np.asarray(angles)[..., None]
+    return np.concatenate((np.cos(half), np.sin(half) * axes), axis=-1)
+
+
+def twist_angles(rotations: Array, axis: Iterable[float]) -> Array:
+    """Angles (...) of unit quaternions (4, ...) about a unit vector, -2 pi to 2 pi."""
+    x, y, z = axis
+    return np.asarray(2.0 * arctan2(x * rotations[1] + y * rotations[2] + z * rotations[3], rotations[0]))
+
+
 def exponential(vectors: Array) -> Array:
     """Unit quaternions (4, ...) of rotation vectors (3, ...)."""
     half = 0.5 * length(vectors) + TINY
@@ -148,7 +163,7 @@ def logarithm(rotations: Array) -> Array:
 
 def cross(a: Array, b: Array, axis: int = 0) -> Array:
     """Cross products of vectors (3, ...)."""
-    if b.size <= _FEW:
+    if max(a.size, b.size) <= _FEW:
         products: Array = a.take(_NEXT, axis) * b.take(_AFTER, axis)
         products -= a.take(_AFTER, axis) * b.take(_NEXT, axis)
         return products
@@ -173,6 +188,11 @@ def length(vectors: Array, axis: int = 0) -> Array:
     """Lengths of vectors (3, ...) or quaternions (4, ...)."""
     lengths: Array = np.sqrt(dot(vectors, vectors, axis))
     return lengths
+
+
+def directions(vectors: Array) -> Array:
+    """Vectors (..., 3) with length 1; vectors of length 0 stay."""
+    return np.asarray(vectors / np.maximum(length(vectors, -1), 1e-12)[..., None])
 
 
 def matrices(rotations: Array) -> Array:
@@ -277,6 +297,18 @@ def nearest_rotations(matrices: Array) -> Array:
         if not is_moving.any():
             break
     return nearest
+
+
+def smooth_step(values: Array) -> Array:
+    """3 u^2 - 2 u^3 of values (...), clipped to 0..1."""
+    u = np.clip(values, 0.0, 1.0)
+    return np.asarray(u * u * (3.0 - 2.0 * u))
+
+
+def runs(chosen: Mask) -> list[slice]:
+    """The runs of set entries of a mask (F,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
+    return [slice(a, b) for a, b in edges.reshape(-1, 2).tolist()]
 
 
 def _components(values: Array, axis: int) -> Array:

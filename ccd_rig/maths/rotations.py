@@ -10,7 +10,8 @@ NaN is not checked for: skeletons, poses and goals refuse it.
 
 from __future__ import annotations
 
-from math import atan2, cos, pi, remainder, sin, sqrt
+from collections.abc import Iterable
+from math import atan2, cos, fsum, pi, remainder, sin, sqrt
 
 from mathutils import Quaternion, Vector
 
@@ -118,6 +119,12 @@ def swing_twist(rotation: Quaternion, axis: Vector) -> tuple[Quaternion, Quatern
         )
     )
     return swing, twist
+
+
+def twist_angle(rotation: Quaternion, axis: Iterable[float]) -> float:
+    """The angle in radians of a rotation about a unit vector, -2 pi to 2 pi."""
+    x, y, z = axis
+    return 2.0 * atan2(fsum((rotation.x * x, rotation.y * y, rotation.z * z)), rotation.w)
 
 
 def exp(vector: Vector) -> Quaternion:

@@ -30,7 +30,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..maths import batch
-from ..maths.batch import Array, Mask
+from ..maths.batch import Array, Mask, runs
 
 FLOOR = 5.0
 """Percentile of a point's heights that estimates the ground below it: a single low frame is noise."""
@@ -141,7 +141,7 @@ def contact_phases(
     if beside is not None and ground is None:
         _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
     _drop_short(down, down, times, shortest, at_ends=True)
-    return [Phase(first, last) for first, last in _runs(down)]
+    return [Phase(run.start, run.stop - 1) for run in runs(down)]
 
 
 def shortest_contact(pace: float, thresholds: ContactThresholds) -> float:
@@ -286,23 +286,15 @@ def _drop_lifted(down: Mask, above: Array, level: Array, low: float) -> None:
     It is on a higher level than at other times, and never as low as the foot beside it. `above` (F,) is its
     height above that foot.
     """
-    for first, last in _runs(down):
-        contact = slice(first, last + 1)
+    for contact in runs(down):
         if level[contact].min() > low and above[contact].min() > low:
             down[contact] = False
 
 
-def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:
+def _drop_short(chosen: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:
     """Flip frames of short runs, in place; runs cut off by an end of the range only `at_ends`."""
     frame = float(np.median(np.diff(times)))
-    for first, last in _runs(runs):
-        is_cut = first == 0 or last == len(times) - 1
-        if times[last] - times[first] + frame < EVEN * shortest and (at_ends or not is_cut):
-            down[first : last + 1] ^= True
-
-
-def _runs(flags: Mask) -> list[tuple[int, int]]:
-    """First and last index of each run of true values."""
-    padded = np.concatenate(([False], flags, [False])).astype(np.int8)
-    edges = np.flatnonzero(np.diff(padded))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    for run in runs(chosen):
+        is_cut = run.start == 0 or run.stop == len(times)
+        if times[run.stop - 1] - times[run.start] + frame < EVEN * shortest and (at_ends or not is_cut):
+            down[run] ^= True

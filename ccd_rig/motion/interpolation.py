@@ -127,6 +127,12 @@ def straight_on(at: Array, places: Array, values: Array) -> Array:
     return np.asarray(extended)
 
 
+def bell_means(values: Array, half: int) -> Array:
+    """(N - 2 half,) means of values (N,), each over `half` neighbours to either side, by a Hann window."""
+    bell = np.hanning(2 * half + 3)[1:-1]
+    return np.convolve(values, bell / bell.sum(), mode="valid")
+
+
 def second_differences(times: Array) -> Array:
     """(F - 2, F) matrix that takes values at times (F,) to their second derivatives."""
     count = len(times)

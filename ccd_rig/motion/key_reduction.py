@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..maths.batch import Array, multiply
+from ..maths.batch import Array, about, multiply, runs
 
 PLACE = "LOCATION"
 """The kind of location channels."""
@@ -34,13 +34,11 @@ def rotations_of(kind: str, values: Array) -> Array:
         axis = values[..., 1:]
         sizes = np.linalg.norm(axis, axis=-1, keepdims=True)
         axis = np.where(sizes > 0.0, axis / np.where(sizes > 0.0, sizes, 1.0), 0.0)
-        half = 0.5 * np.where(sizes > 0.0, values[..., :1], 0.0)  # no axis is no rotation
-        return np.concatenate((np.cos(half), np.sin(half) * axis), axis=-1)
+        return about(axis, np.where(sizes[..., 0] > 0.0, values[..., 0], 0.0))  # no axis is no rotation
     rotations = None
     for axis_name in kind:  # the axes in the order in which they are applied
         i = "XYZ".index(axis_name)
-        one = np.zeros((*values.shape[:-1], 4))
-        one[..., 0], one[..., 1 + i] = np.cos(0.5 * values[..., i]), np.sin(0.5 * values[..., i])
+        one = about(np.eye(3)[i], values[..., i])
         rotations = one if rotations is None else multiply(one, rotations, axis=-1)
     assert rotations is not None
     return rotations
@@ -152,6 +150,4 @@ def apart(kind: str, values: Array, wanted: Array) -> Array:
 
 def middles_of_runs(over: Mask) -> NDArray[np.intp]:
     """The middle index of each run of set entries of (F,)."""
-    edges = np.diff(np.concatenate(([False], over, [False])).astype(np.int8))
-    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-    return np.asarray((first + last) // 2, np.intp)
+    return np.array([(run.start + run.stop - 1) // 2 for run in runs(over)], np.intp)

@@ -266,7 +266,6 @@ def _frames(corners: Array) -> Array:
     """(S, 4) rotations of triangles (S, 3, 3): along their first edge and normal."""
     x: Array = corners[:, 1] - corners[:, 0]
     z: Array = np.cross(x, corners[:, 2] - corners[:, 0]).astype(np.float64)
-    x = x / np.maximum(batch.length(x, -1), 1e-12)[:, None]
-    z = z / np.maximum(batch.length(z, -1), 1e-12)[:, None]
+    x, z = batch.directions(x), batch.directions(z)
     axes: Array = np.stack((x, np.cross(z, x), z), axis=-1).astype(np.float64)
     return np.ascontiguousarray(batch.quaternions(np.moveaxis(axes, 0, -1)).T)

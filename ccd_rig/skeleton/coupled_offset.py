@@ -16,7 +16,6 @@ coupled offsets by name.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -26,8 +25,8 @@ from mathutils import Quaternion
 from ..errors import InvalidInput
 from ..kernel import evaluate_spline
 from ..limits.shapes import Hinge
-from ..maths.batch import Array, arctan2
-from ..maths.rotations import FULL_TURN
+from ..maths.batch import Array, twist_angles
+from ..maths.rotations import FULL_TURN, twist_angle, wrapped
 from ..maths.validation import Triple, numbers, store, unit
 
 
@@ -118,21 +117,11 @@ def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tupl
 
 def coupled_angle(hinge: Hinge, rotation: Quaternion) -> float:
     """The twist of a rotation about a hinge's axis, radians, within half a turn of its range's middle."""
-    x, y, z = hinge.axis
-    sine = math.fsum((rotation.x * x, rotation.y * y, rotation.z * z))
-    return unwrapped(hinge, 2.0 * math.atan2(sine, rotation.w))
-
-
-def unwrapped(hinge: Hinge, angle: float) -> float:
-    """An angle plus whole turns, within half a turn of the middle of the hinge's range."""
-    middle = 0.5 * (hinge.lower + hinge.upper)
-    return middle + math.remainder(angle - middle, FULL_TURN)
+    return wrapped(twist_angle(rotation, hinge.axis), 0.5 * (hinge.lower + hinge.upper))
 
 
 def coupled_angles(hinge: Hinge, rotations: Array) -> Array:
     """(B,) the twists of rotations (4, B), see `coupled_angle`."""
-    x, y, z = hinge.axis
-    sine = x * rotations[1] + y * rotations[2] + z * rotations[3]
     middle = 0.5 * (hinge.lower + hinge.upper)
-    off = 2.0 * arctan2(sine, rotations[0]) - middle
+    off = twist_angles(rotations, hinge.axis) - middle
     return np.asarray(middle + off - FULL_TURN * np.round(off / FULL_TURN))

@@ -119,8 +119,7 @@ def _swivelled(limb: Limb, pole: Effector, way: ScaledWay, pose: Pose) -> Array:
     target = pole.figures.target
     heads, world = target.world(*pose)
     axis, angle, off = pole.sides(heads, way, limb.end)
-    half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
-    turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+    turn = batch.about(axis, pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle)
     upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
     rotations = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
     return turned_to(target, rotations, {limb.end: end})
@@ -145,8 +144,7 @@ def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) 
         sine = batch.length(across, -1)
         angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes, 1e-12))
         axis = across / np.maximum(sine, 1e-12)[:, None]
-        half = np.where(beyond, -angle, 0.0)
-        turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+        turn = batch.about(axis, np.where(beyond, -2.0 * angle, 0.0))
         turns[limb.middle] = product(turn, world[:, middle])
     return turned_to(target, pose[0], turns)
 
@@ -180,7 +178,7 @@ def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]
         if joint.locked:
             continue
         follows = joint.parent >= 0 and joint.inherit_rotation
-        base = present[:, joint.parent] if follows else np.broadcast_to(target.turn, world.shape)
+        base = present[:, joint.parent] if follows else target.turn
         local = product(inverse(product(base, target.rests[i])), world)
         if joint.limit is not None:
             local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T

@@ -136,15 +136,13 @@ def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[A
     """
     axes, angles, straight = [], [], []
     for i in range(1, len(links)):
-        before, after = (
-            each / np.maximum(batch.length(each, -1), 1e-12)[:, None] for each in links[i - 1 : i + 1]
-        )
+        before, after = batch.directions(links[i - 1]), batch.directions(links[i])
         across, cosine = batch.cross(before, after, -1), batch.dot(before, after, -1)
         sides = turned(inverse(turns[i - 1]), across)
         usual = sides.sum(axis=0)
         size = float(np.linalg.norm(usual))
         if size > STEADY * batch.length(sides, -1).sum() and size > 1e-9:
-            axis = turned(turns[i - 1], np.broadcast_to(usual / size, across.shape))
+            axis = turned(turns[i - 1], usual / size)
             side = batch.dot(across, axis, -1)
             near = (np.abs(side) < STRAIGHT) & (
                 cosine > 0.0
@@ -158,11 +156,9 @@ def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[A
         return [shortest(links[0], line)]
 
     def folded(factor: Array) -> list[Array]:
-        bent = [np.broadcast_to(NO_TURN, (len(line), 4))]
+        bent = [NO_TURN]
         for axis, angle, back in zip(axes, angles, straight, strict=True):
-            half = 0.5 * factor * angle
-            turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-            bent.append(product(bent[-1], product(turn, back)))
+            bent.append(product(bent[-1], product(batch.about(axis, factor * angle), back)))
         return bent
 
     def reached(bent: Sequence[Array]) -> Array:

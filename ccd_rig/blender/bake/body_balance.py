@@ -19,7 +19,19 @@ from collections.abc import Sequence
 import numpy as np
 from mathutils import Vector
 
-from ...maths.batch import Array, Mask, conjugate, cross, dot, length, multiply, rotate, slerp, unit
+from ...maths.batch import (
+    Array,
+    Mask,
+    conjugate,
+    cross,
+    dot,
+    length,
+    multiply,
+    rotate,
+    slerp,
+    smooth_step,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.drag import Support
@@ -90,8 +102,7 @@ class Balance:
         ground = lowest.min(axis=1)
         self.heights = np.maximum(self.starts[:, 2] - ground, 0.0)
         band = np.maximum(STANDS * self.heights, np.finfo(float).tiny)
-        up = np.clip((lowest - ground[:, None]) / band[:, None], 0.0, 1.0)
-        self.weights = 1.0 - up * up * (3.0 - 2.0 * up)
+        self.weights = 1.0 - smooth_step((lowest - ground[:, None]) / band[:, None])
         self.supports = self._supports(ends)
         self.shifts = np.zeros_like(self.starts)
         self.kept: Array | None = None
@@ -138,8 +149,7 @@ class Balance:
         off[:, 2] = 0.0
         if self.kept is None:
             full, none = (each * np.maximum(self.heights, np.finfo(float).tiny) for each in FALLS)
-            part = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
-            self.kept = 1.0 - part * part * (3.0 - 2.0 * part)
+            self.kept = 1.0 - smooth_step((length(off, axis=-1) - full) / (none - full))
         off *= self.kept[:, None]
         self.shifts = -off
         return bool((length(off, axis=-1) > LEAST * self.heights).any())

@@ -431,7 +431,7 @@ def is_at_limit(limit: Limit, rotations: Array) -> Mask:
         if width <= 2.0 * NEAR or width >= FULL_TURN:  # fixed, or free
             return np.zeros(len(rotations), dtype=np.bool_)
         middle = 0.5 * (hinge.lower + hinge.upper)
-        angles = 2.0 * batch.arctan2(rotations[:, 1:] @ np.array(hinge.axis), rotations[:, 0]) - middle
+        angles = batch.twist_angles(rotations.T, hinge.axis) - middle
         aside = np.abs((angles + np.pi) % FULL_TURN - np.pi)
         return np.asarray(aside >= 0.5 * width - NEAR)
     vectors = batch.logarithm(rotations.T)

@@ -23,7 +23,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RigError
 from ...goals import centre_of_mass
 from ...kernel import POLE_NOISE
-from ...maths.batch import Array
+from ...maths.batch import Array, smooth_step
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, chain_bend, forward_kinematics
@@ -320,8 +320,7 @@ class Span(NamedTuple):
     def weights(self, frames: Array) -> Array:
         """(F,) weights of the shift, 0 to 1; smoothstep in the falloff."""
         corners = (self.first, self.start, self.end, self.last)
-        linear = np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0))
-        return np.asarray(linear * linear * (3.0 - 2.0 * linear))
+        return smooth_step(np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0)))
 
 
 def shift_over(

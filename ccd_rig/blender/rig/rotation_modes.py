@@ -116,13 +116,13 @@ def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Ar
     # Remove the locked rotations from both ends: rotation = last * middle * first.
     rest = rotations
     if is_locked[first]:
-        rest = batch.multiply(rest, _axis_turn(first, -locked[:, first]), axis=-1)
+        rest = batch.multiply(rest, batch.about(np.eye(3)[first], -locked[:, first]), axis=-1)
     if is_locked[last]:
-        rest = batch.multiply(_axis_turn(last, -locked[:, last]), rest, axis=-1)
+        rest = batch.multiply(batch.about(np.eye(3)[last], -locked[:, last]), rest, axis=-1)
     if is_locked[middle] and is_locked[first]:
-        rest = batch.multiply(rest, _axis_turn(middle, -locked[:, middle]), axis=-1)
+        rest = batch.multiply(rest, batch.about(np.eye(3)[middle], -locked[:, middle]), axis=-1)
     elif is_locked[middle]:
-        rest = batch.multiply(_axis_turn(middle, -locked[:, middle]), rest, axis=-1)
+        rest = batch.multiply(batch.about(np.eye(3)[middle], -locked[:, middle]), rest, axis=-1)
     free = [axis for axis in (last, middle, first) if not is_locked[axis]]
     if len(free) == 1:
         result[:, free[0]] = 2.0 * batch.arctan2(rest[:, 1 + free[0]], rest[:, 0])
@@ -146,13 +146,6 @@ def _two_angles(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]
         batch.arctan2(2.0 * (w * along_outer + along_inner * across), squares[0] + squares[1]),
         batch.arctan2(2.0 * (w * along_inner + along_outer * across), squares[0] - squares[1]),
     )
-
-
-def _axis_turn(axis: int, angles: Array) -> Array:
-    """Return (F, 4) rotations about one axis."""
-    rotations = np.zeros((len(angles), 4))
-    rotations[:, 0], rotations[:, 1 + axis] = np.cos(angles / 2.0), np.sin(angles / 2.0)
-    return rotations
 
 
 def _distance(angles: Array, locked: Array, axis: int) -> Array:

@@ -18,7 +18,18 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RigError
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, inverse, matrices, multiply, quaternions, rotate, slerp, unit
+from ...maths.batch import (
+    Array,
+    conjugate,
+    inverse,
+    matrices,
+    multiply,
+    quaternions,
+    rotate,
+    slerp,
+    smooth_step,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
@@ -243,7 +254,7 @@ def returning(
         departure = unit(np.array(turn[:]))[:, None].repeat(len(rows), axis=1)
         identity = np.zeros_like(departure)
         identity[0] = 1.0
-        left = slerp(departure, identity, part * part * (3.0 - 2.0 * part))
+        left = slerp(departure, identity, smooth_step(part))
         back = unit(multiply(left, rotations[rows, j].T))
         rotations[rows, j] = _allowed(back[:, None], limits, [j])[:, 0].T
 
@@ -264,7 +275,7 @@ def arriving(
     held, before = (unit(each) for each in there)
     turn = multiply(held, conjugate(before))[:, None].repeat(len(left), axis=1)
     goal = unit(multiply(turn, animated.T))
-    near = slerp(unit(rotations.T), goal, 1.0 - left * left * (3.0 - 2.0 * left))
+    near = slerp(unit(rotations.T), goal, 1.0 - smooth_step(left))
     rotations[:] = _allowed(near[:, None], [limit], [0])[:, 0].T
 
 

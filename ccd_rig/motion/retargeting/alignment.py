@@ -81,11 +81,11 @@ def corrections(figures: Figures, level: Mapping[str, Array]) -> dict[str, Array
 
 def shortest(a: Array, b: Array) -> Array:
     """(..., 4) shortest rotations between vectors (..., 3); identity where one of them is zero."""
-    a, b = _unit(a), _unit(b)
+    a, b = np.broadcast_arrays(_unit(a), _unit(b))
     middle = np.concatenate((1.0 + batch.dot(a, b, -1)[..., None], batch.cross(a, b, -1)), axis=-1)
     opposite = batch.length(middle, -1) < 1e-6
     if opposite.any():
-        axes = batch.cross(a, np.broadcast_to(np.eye(3)[np.argmin(np.abs(a), axis=-1)], a.shape), -1)
+        axes = batch.cross(a, np.eye(3)[np.argmin(np.abs(a), axis=-1)], -1)
         middle[opposite] = np.concatenate((np.zeros((*a.shape[:-1], 1)), _unit(axes)), -1)[opposite]
     none = (batch.length(a, -1) < 0.5) | (batch.length(b, -1) < 0.5)
     middle[none] = NO_TURN
@@ -200,7 +200,7 @@ def _segment(figures: Figures, name: str, above: Array, limb: Limb | None) -> Ar
 def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
     """(4,) the rotation about an axis between the projections of two vectors."""
     angle = batch.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
-    return np.concatenate(([np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis))
+    return batch.about(axis, angle)
 
 
 def _foot(figures: Figures, level: Mapping[str, Array], name: str, limb: Limb, heading: Array) -> Array:
@@ -327,12 +327,11 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
     sizes, along = batch.length(lines, -1), batch.length(lines[:, :2], -1)
     steepest = np.sin(STEEPEST)
     pitches = np.arcsin(np.clip(wanted / np.maximum(sizes, TINY), -steepest, steepest))
-    level = np.clip((along / np.maximum(sizes, TINY) - ON_END[0]) / (ON_END[1] - ON_END[0]), 0.0, 1.0)
-    angles = level * level * (3.0 - 2.0 * level) * (pitches - batch.arctan2(lines[:, 2], along))
+    level = (along / np.maximum(sizes, TINY) - ON_END[0]) / (ON_END[1] - ON_END[0])
+    angles = batch.smooth_step(level) * (pitches - batch.arctan2(lines[:, 2], along))
     axes = np.stack((lines[:, 1], -lines[:, 0], np.zeros(len(lines))), axis=1)
     axes /= np.maximum(along, TINY)[:, None]
-    half = 0.5 * angles[:, None]
-    return np.asarray(np.concatenate((np.cos(half), np.sin(half) * axes), axis=1))
+    return batch.about(axes, angles)
 
 
 def moved_root(
@@ -344,10 +343,6 @@ def moved_root(
     local = target.vectors_to_model(shift)
     if joint.parent >= 0:
         _, world = target.world(rotations, translations)
-        local = _into(target.rotations_to_model(world[:, joint.parent]), local)
-    moved[:, i] += _into(np.broadcast_to(target.rests[i], (len(local), 4)), local)
+        local = turned(inverse(target.rotations_to_model(world[:, joint.parent])), local)
+    moved[:, i] += turned(inverse(target.rests[i]), local)
     return moved
-
-
-def _into(rotations: Array, vectors: Array) -> Array:
-    return turned(inverse(rotations), vectors)

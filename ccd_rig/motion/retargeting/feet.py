@@ -27,6 +27,7 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array, Mask
 from ..contacts import LEVEL, ContactThresholds, Phase
+from ..interpolation import bell_means
 from .alignment import UP, shortest
 from .figures import Limb, TargetFigure, inverse, path_length, product, turned
 
@@ -399,7 +400,7 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     if along < 1e-9:  # toes that lead straight down have no heading
         return toes
     # The line along toes that slope steeply leads back where they are raised: the axis across them does not.
-    ahead = along_ground(turned(toes, sole.across_toe))
+    ahead = ahead_of(toes, sole.across_toe)
     times, phases = contacts.times, contacts.phases
     vectors = np.zeros_like(tips)
     for k, (first, last) in enumerate(phases):
@@ -455,7 +456,7 @@ def foot_path(
     ground = contacts.ground(_lowest(balls, feet, None, sole), blend)
     borne = np.minimum(1.0, faded(np.ones((len(balls), 1)), contacts, blend)[:, 0])
     heights = balls[:, 2] + faded(contacts.steps(sole.height)[:, None] - balls[:, 2:], contacts, blend)[:, 0]
-    ahead = along_ground(turned(feet, sole.across))
+    ahead = ahead_of(feet, sole.across)
     arms = {}
     if sole.rolls:
         flat = missing_turn(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
@@ -495,8 +496,8 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     if not sole.rolls or sole.stands_on_toes:
         return path
     balls = path.ankles + turned(path.feet, sole.ball)
-    ahead, up = along_ground(turned(path.feet, sole.across)), turned(path.feet, -sole.ball)
-    axis = batch.cross(-ahead, np.broadcast_to(UP, ahead.shape), -1)
+    ahead, up = ahead_of(path.feet, sole.across), turned(path.feet, -sole.ball)
+    axis = batch.cross(-ahead, UP, -1)
     to_ball, along = balls - hips, batch.dot(axis, up, -1)[:, None] * axis
     # Half the squared distance from hip to ankle is a constant + size cos(angle - start).
     ahead_part = batch.dot(to_ball, up - along, -1)
@@ -546,15 +547,12 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
     """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,); its height does not count."""
-    axis = batch.cross(ahead, np.broadcast_to(UP, ahead.shape), -1)
-    half = 0.5 * angles[:, None]
-    return product(np.concatenate((np.cos(half), np.sin(half) * axis), axis=1), rotations)
+    return product(batch.about(batch.cross(ahead, UP, -1), angles), rotations)
 
 
-def along_ground(sides: Array) -> Array:
-    """(F, 3) unit directions ahead along the ground of axes (F, 3) to the left."""
-    ahead = batch.cross(sides * (1.0, 1.0, 0.0), np.broadcast_to(UP, sides.shape), -1)
-    return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])
+def ahead_of(rotations: Array, across: Array) -> Array:
+    """(F, 3) where feet point along the ground, from the axis (3,) across them in their frame."""
+    return batch.directions(batch.cross(turned(rotations, across) * (1.0, 1.0, 0.0), UP, -1))
 
 
 # Shifts of the hips -------------------------------------------------------------------------------
@@ -593,8 +591,7 @@ def smooth_envelope(values: Array, times: Array, window: float) -> Array:
     half = max(1, round(0.5 * window / float(np.median(np.diff(times)))))
     padded = np.pad(values, 2 * half, mode="edge")
     tops = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(axis=1)
-    bell = np.hanning(2 * half + 3)[1:-1]
-    return np.asarray(np.convolve(tops, bell / bell.sum(), mode="valid"))
+    return bell_means(tops, half)
 
 
 def smooth_shifts(shifts: Sequence[Array], times: Array, window: float) -> Array:

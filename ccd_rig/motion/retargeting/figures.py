@@ -207,10 +207,10 @@ class TargetFigure:
     def world(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
         """(F, n, 3) heads and (F, n, 4) rotations in the world, from values relative to rest."""
         offsets = np.array([joint.offset[:] for joint in self.skeleton.joints])[None]
-        heads, turned = forward_kinematics_of_frames(
+        heads, turns = forward_kinematics_of_frames(
             self.skeleton, offsets, self.rests[None], rotations, translations
         )
-        return self.points_to_world(heads), batch.multiply(_like(self.turn, turned), turned, -1)
+        return self.points_to_world(heads), product(self.turn, turns)
 
     @cached_property
     def rests(self) -> Array:
@@ -225,7 +225,7 @@ class TargetFigure:
 
     def points_to_world(self, points: Array) -> Array:
         """(..., 3) points of model space in the world."""
-        return self.shift + self.scale * batch.rotate(_like(self.turn, points), points, -1)
+        return self.shift + self.scale * turned(self.turn, points)
 
     def points_to_model(self, points: Array) -> Array:
         """(..., 3) points of the world in model space."""
@@ -233,11 +233,11 @@ class TargetFigure:
 
     def vectors_to_model(self, vectors: Array) -> Array:
         """(..., 3) vectors of the world in model space."""
-        return batch.rotate(_like(inverse(self.turn), vectors), vectors, -1) / self.scale
+        return turned(inverse(self.turn), vectors) / self.scale
 
     def rotations_to_model(self, rotations: Array) -> Array:
         """(..., 4) rotations of the world in model space."""
-        return batch.multiply(_like(inverse(self.turn), rotations), rotations, -1)
+        return product(inverse(self.turn), rotations)
 
 
 def limb_length(target: TargetFigure, limb: Limb) -> float:
@@ -288,23 +288,12 @@ def inverse(rotations: Array) -> Array:
 
 def turned(rotations: Array, vectors: Array) -> Array:
     """Vectors (..., 3) rotated by unit quaternions (..., 4), which broadcast."""
-    if rotations.shape[:-1] == vectors.shape[:-1]:
-        return batch.rotate(rotations, vectors, -1)
-    shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
-    return batch.rotate(np.broadcast_to(rotations, (*shape, 4)), np.broadcast_to(vectors, (*shape, 3)), -1)
+    return batch.rotate(rotations, vectors, -1)
 
 
 def product(a: Array, b: Array) -> Array:
     """Products of unit quaternions (..., 4), which broadcast: b first, then a."""
-    if a.shape == b.shape:
-        return batch.multiply(a, b, -1)
-    shape = (*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), 4)
-    return batch.multiply(np.broadcast_to(a, shape), np.broadcast_to(b, shape), -1)
-
-
-def _like(rotation: Array, values: Array) -> Array:
-    """Broadcast a rotation (4,) to values (..., k)."""
-    return np.broadcast_to(rotation, (*values.shape[:-1], 4))
+    return batch.multiply(a, b, -1)
 
 
 def path_length(points: Sequence[Array]) -> float:
@@ -332,9 +321,8 @@ def past_straight(first: Array, second: Array, uppers: Array) -> Mask:
     lines = batch.length(first + second, -1) * (sizes[0] + sizes[1])
     off = sizes[0] * sizes[1] * sines / np.maximum(lines, 1e-12)
     beyond[:] = local @ usual < 0.0
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], beyond, [False])).astype(int)))
-    for first_row, end_row in zip(edges[::2], edges[1::2], strict=True):
-        beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT
+    for run in batch.runs(beyond):
+        beyond[run] = off[run].max() < STRAIGHT
     return beyond
 
 

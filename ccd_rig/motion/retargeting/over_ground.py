@@ -19,10 +19,10 @@ from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, grade_of, plane_of
+from ..interpolation import bell_means
 from ..walking.steps import CLEAREST, evenly, swing_base
-from ..walking.timeline import smooth
 from .alignment import NO_TURN, UP, shortest
-from .feet import FootPath, Sole, SolePart, along_ground, missing_turn, raised_ahead, smooth_envelope
+from .feet import FootPath, Sole, SolePart, ahead_of, missing_turn, raised_ahead, smooth_envelope
 from .figures import product, turned
 
 STEP_UP = 0.8
@@ -98,8 +98,7 @@ def _over_strides(lifts: Array, paths: Mapping[str, FootPath], times: Array) -> 
     seconds = float(np.median(gaps)) if gaps else STRIDE
     half = max(1, min(len(times) - 1, round(0.5 * seconds / float(np.median(np.diff(times))))))
     padded = np.pad(lifts, half, mode="reflect", reflect_type="odd")
-    bell = np.hanning(2 * half + 3)[1:-1]
-    return np.asarray(np.convolve(padded, bell / bell.sum(), mode="valid"))
+    return bell_means(padded, half)
 
 
 def _grounded(path: FootPath) -> list[tuple[int, int, int]]:
@@ -141,7 +140,7 @@ def _on_terrain(
         slope = _slope(terrain, path.feet[ball], sole, size, place, ball)
         span = np.arange(first, last + 1)
         places, turns = terrain.ground.carried(place, ball, span)
-        stances.append(_Stance(first, last, start, places, product(turns, np.tile(slope, (len(span), 1)))))
+        stances.append(_Stance(first, last, start, places, product(turns, slope)))
     moved, slopes = balls.copy(), np.tile(NO_TURN, (len(times), 1))
     for each in stances:
         span = np.arange(each.first, each.last + 1)
@@ -159,9 +158,8 @@ def _on_terrain(
             continue
         low, high = before.last, after.first
         u = (times[at] - times[low]) / (times[high] - times[low])
-        start_slopes, end_slopes = (np.tile(slopes[k], (len(at), 1)) for k in (low, high))
-        slopes[at] = batch.slerp(start_slopes, end_slopes, evenly(u), -1)
-        off[at, :2] = off[low, :2] + smooth(u)[:, None] * (off[high, :2] - off[low, :2])
+        slopes[at] = batch.slerp(slopes[low], slopes[high], evenly(u), -1)
+        off[at, :2] = off[low, :2] + batch.smooth_step(u)[:, None] * (off[high, :2] - off[low, :2])
     xy, feet = balls[:, :2] + off[:, :2], product(slopes, path.feet)
     toes = None if path.toes is None else product(slopes, path.toes)
     for at, (before, after) in _swings(stances, len(times)):
@@ -183,7 +181,7 @@ def _on_terrain(
         bases[at] = swing_base(u, p, ends, plane, rises[at], need + margin)
     placed = np.column_stack((xy, bases + rises))
     if toes is not None and sole.toe is not None:
-        ahead = along_ground(turned(feet, sole.across))
+        ahead = ahead_of(feet, sole.across)
         over = below(placed + turned(toes, sole.toe), rows) - placed[:, 2]
         missing = np.clip(missing_turn(toes, sole.toe, ahead, np.maximum(over, -size)), 0.0, BENT)
         toes = raised_ahead(toes, ahead, np.maximum(missing, smooth_envelope(missing, times, TOES)))
@@ -208,7 +206,7 @@ def cleared(terrain: Terrain, path: FootPath, sole: Sole, size: float, times: Ar
     lift = np.maximum(lift, (1.0 - path.weights) * smooth_envelope(lift, times, TOES))
     lowest = balls[:, 2] + np.min([point[:, 2] for point in points], axis=0)
     ground = np.where(np.isfinite(deep), lowest + deep, path.ground)
-    return replace(path, ankles=path.ankles + lift[:, None] * np.array(UP), ground=ground)
+    return replace(path, ankles=path.ankles + lift[:, None] * UP, ground=ground)
 
 
 def _followed(terrain: Terrain, xy: Array, size: float) -> Array:
@@ -230,16 +228,16 @@ def _slope(terrain: Terrain, foot: Array, sole: Sole, size: float, place: Array,
     """(4,) from level to the plane on which heel and ball of a foot (4,) lie, with its ball over a place."""
     if not sole.rolls:
         return NO_TURN
-    ahead = along_ground(turned(foot[None], sole.across))[0]
+    ahead = ahead_of(foot, sole.across)
     left = np.cross(UP, ahead)
-    heel = float(np.linalg.norm(turned(foot[None], sole.heel)[0, :2]))
+    heel = float(np.linalg.norm(turned(foot, sole.heel)[:2]))
     arms = np.stack((0.0 * ahead, -heel * ahead, HALF * size * left, -HALF * size * left))
     tops = place + arms + (0.0, 0.0, STEP_UP * size)
     heights, normals = terrain.ground.below(tops, np.full(4, row))
     lean = (heights[0] - heights[1]) / heel if heel > 0.0 and not sole.stands_on_toes else np.nan
     slopes = float(lean), float(heights[2] - heights[3]) / (2.0 * HALF * size)
     grade = grade_of(normals[0], ahead, left, slopes, terrain.steepest)
-    return np.asarray(shortest(np.array(UP)[None], plane_of(grade, ahead, left)[None])[0])
+    return shortest(UP, plane_of(grade, ahead, left))
 
 
 def _swings(
@@ -262,10 +260,8 @@ def _settled(raw: Array, times: Array, rows: Indices, edge: int | None, base: fl
     even = raw
     if len(times) > 2:
         half = max(1, min(len(times) - 1, round(0.25 * SETTLED / float(np.median(np.diff(times))))))
-        bell = np.hanning(2 * half + 3)[1:-1]
-        padded = np.pad(raw, half, mode="edge")
-        even = np.convolve(padded, bell / bell.sum(), mode="valid")
+        even = bell_means(np.pad(raw, half, mode="edge"), half)
     if edge is None:
         return np.asarray(even[rows])
-    part = smooth(1.0 - np.abs(times[rows] - times[edge]) / SETTLED)
+    part = batch.smooth_step(1.0 - np.abs(times[rows] - times[edge]) / SETTLED)
     return np.asarray(even[rows] + part * (base - even[edge]))

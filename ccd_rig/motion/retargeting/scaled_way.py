@@ -186,8 +186,7 @@ class Effector:
         start, last, joint = (
             heads[:, self.figures.target.index(name)] for name in (self.base, end, self.joint)
         )
-        line = last - start
-        axis = line / np.maximum(batch.length(line, -1), 1e-12)[:, None]
+        axis = batch.directions(last - start)
         present = joint - start
         wanted = self.wanted(heads, way) - start
         present = present - batch.dot(present, axis, -1)[:, None] * axis

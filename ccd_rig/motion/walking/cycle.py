@@ -20,7 +20,7 @@ from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, Phase, ground_velocity
 from ..interpolation import same_side
-from ..retargeting.alignment import carried_over, moved_root
+from ..retargeting.alignment import NO_TURN, UP, carried_over, moved_root
 from ..retargeting.feet import UPRIGHT, Sole
 from ..retargeting.figures import (
     MOST_LEGS,
@@ -293,7 +293,7 @@ def cycle_of(
     chosen = replace(
         source, times=source.times[rows], heads=source.heads[rows], rotations=source.rotations[rows]
     )
-    still = {name: np.array((1.0, 0.0, 0.0, 0.0)) for name in figure_map.sources}
+    still = dict.fromkeys(figure_map.sources, NO_TURN)
     rotations = carried_over(figure_map, target, chosen, still)
     hips = chosen.heads[:, source.index(figure_map.sources[figure_map.hips])]
     turns = chosen.rotations[:, source.index(figure_map.sources[figure_map.hips])]
@@ -341,8 +341,7 @@ def _walked(
             f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
             "or along the ground, or the frames of one period alone"
         )
-    angle = -float(batch.arctan2(velocity[1], velocity[0]))
-    yaw_turn = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
+    yaw_turn = batch.about(UP, -batch.arctan2(velocity[1], velocity[0]))
     middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)
     heads, hips = turned(yaw_turn, heads - middle), turned(yaw_turn, hips - middle)
     world, turns = product(yaw_turn, world), product(yaw_turn, turns)
@@ -426,12 +425,11 @@ def standing_on_average(cycle: Cycle) -> Standing:
 def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
     """The pose of a motion of one frame, turned to face as in the cycle, its feet centred on footfalls."""
     figure_map, target = cycle.figure_map, cycle.target
-    still = {name: np.array((1.0, 0.0, 0.0, 0.0)) for name in figure_map.sources}
+    still = dict.fromkeys(figure_map.sources, NO_TURN)
     rotations = carried_over(figure_map, target, source, still)
     at = source.index(figure_map.sources[figure_map.hips])
     turn, hips = source.rotations[:1, at], source.heads[:1, at]
-    half = 0.5 * yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0])))
-    yaw_turn = np.array((np.cos(half), 0.0, 0.0, np.sin(half)))
+    yaw_turn = batch.about(UP, yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0]))))
     turn, hips = product(yaw_turn, turn), turned(yaw_turn, hips)
     heads, world = posed(figure_map, target, rotations, hips, turn)
     balls = {leg.limb.name: _ball(target, leg, heads, world)[0] for leg in cycle.legs}
@@ -490,7 +488,7 @@ def placed(
     translations = np.tile(target.translations, (len(hips), 1, 1))
     heads, world = target.world(rotations, translations)
     follows = joint.parent >= 0 and joint.inherit_rotation
-    base = world[:, joint.parent] if follows else np.broadcast_to(target.turn, turns.shape)
+    base = world[:, joint.parent] if follows else target.turn
     rotations[:, i] = product(inverse(product(base, target.rests[i])), turns)
     return rotations, moved_root(figure_map, target, rotations, translations, hips - heads[:, i])
 
@@ -572,11 +570,9 @@ def _yaw_over(source: SourceMotion, hips: Array) -> float:
 
 def _straightened(hips: Array, turns: Array, yaw: float) -> tuple[Array, Array]:
     """Hips and their rotations with a turn taken off evenly, so that the path is straight."""
-    angles = -yaw * np.linspace(0.0, 1.0, len(hips))
-    half = 0.5 * angles
-    zeros = np.zeros_like(half)
-    yaw_turn = np.stack((np.cos(half), zeros, zeros, np.sin(half)), axis=1)
-    mid = batch.slerp(yaw_turn[:-1], yaw_turn[1:], np.full(len(half) - 1, 0.5), -1)
+    shares: Array = np.linspace(0.0, 1.0, len(hips), dtype=np.float64)
+    yaw_turn = batch.about(UP, -yaw * shares)
+    mid = batch.slerp(yaw_turn[:-1], yaw_turn[1:], np.full(len(hips) - 1, 0.5), -1)
     steps = turned(mid, np.diff(hips, axis=0))
     return hips[0] + np.concatenate((np.zeros((1, 3)), np.cumsum(steps, axis=0))), product(yaw_turn, turns)
 

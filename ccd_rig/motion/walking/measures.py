@@ -164,7 +164,7 @@ def _flips(cycle: Cycle, leg: WalkLeg, walked: tuple[Array, Array], played: tupl
     if np.linalg.norm(usual) <= STEADY * batch.length(bends[0], -1).sum():
         return 0
     clear = batch.length(bends[1], -1) > STRAIGHT
-    return int((clear & (batch.dot(bends[1], np.broadcast_to(usual, bends[1].shape), -1) < 0.0)).sum())
+    return int((clear & (batch.dot(bends[1], usual, -1) < 0.0)).sum())
 
 
 def _bends(cycle: Cycle, seen: Sequence[int], rotations: Array) -> Array:

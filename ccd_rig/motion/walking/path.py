@@ -18,7 +18,7 @@ from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array, Indices, Mask
 from ..ground import Ground
-from ..interpolation import straight_on
+from ..interpolation import bell_means, straight_on
 from .cycle import Cycle
 
 FARTHEST = 1e8
@@ -150,14 +150,12 @@ def way_along(points: Array, closed: bool, shortest: float, sharpest: float = np
 def _rounded(even: Array, width: float, closed: bool) -> Way:
     """The way through places (P, 2) at even distances, each the mean of a bell of `width` of them."""
     count, half = len(even) - 1, max(1, round(0.5 * width))
-    bell = np.hanning(2 * half + 3)[1:-1]
-    bell /= bell.sum()
     if closed:
         padded = np.concatenate((even[-half - 1 : -1], even, even[1 : half + 1]))
     else:  # mirrored through the ends, which stay
         before, after = 2.0 * even[0] - even[half:0:-1], 2.0 * even[-1] - even[-2 : -half - 2 : -1]
         padded = np.concatenate((before, even, after))
-    smooth = np.stack([np.convolve(axis, bell, mode="valid") for axis in padded.T], axis=1)
+    smooth = np.stack([bell_means(axis, half) for axis in padded.T], axis=1)
     places = _resampled(smooth, count)
     length = float(batch.length(np.diff(smooth, axis=0), -1).sum())
     ways = np.gradient(places, axis=0)
@@ -257,11 +255,10 @@ def _means(cycle: Cycle, grid: Array, heights: Array, strides: Strides) -> Array
     line: Array = np.linspace(float(edges[0]), float(edges[1]), count, dtype=np.float64)
     over = np.interp(strides.along_at(line), grid, heights)
     half = max(1, round(0.5 * cycle.stride / (line[1] - line[0])))
-    bell = np.hanning(2 * half + 3)[1:-1]
     # Straight on beyond the ends, so that a slope stays one.
     before = 2.0 * over[0] - over[half:0:-1]
     after = 2.0 * over[-1] - over[-2 : -half - 2 : -1]
-    means = np.convolve(np.concatenate((before, over, after)), bell / bell.sum(), mode="valid")
+    means = bell_means(np.concatenate((before, over, after)), half)
     return np.interp(strides.line_at(grid), line, means)
 
 

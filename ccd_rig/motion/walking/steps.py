@@ -25,10 +25,10 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, grade_of, plane_of
-from ..retargeting.alignment import UP, shortest
+from ..retargeting.alignment import NO_TURN, UP, shortest
 from ..retargeting.feet import (
     FootPath,
-    along_ground,
+    ahead_of,
     drops,
     missing_turn,
     raised_ahead,
@@ -53,7 +53,7 @@ from .cycle import (
 )
 from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
 from .settings import WalkSettings
-from .timeline import Timeline, smooth
+from .timeline import Timeline
 
 LYING, SPLAYED = 0.3, 0.6
 """Leg lengths from the hindmost foot to the foremost from which a body lies along the ground, and from the
@@ -88,8 +88,6 @@ CLEAREST = 0.03
 """Leg lengths up to which a foot in the air keeps its height over the ground."""
 SPEEDING = 0.3
 """Part of a swing in which a foot begins to turn from one slope to the next."""
-NONE = np.array((1.0, 0.0, 0.0, 0.0))
-"""No rotation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,15 +281,14 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     if (share < 1.0).any():
         standing = course.standing
         hips = standing.hips + share[:, None] * (hips - standing.hips)
-        turns = _from(standing.hip_turn, turns, share)
-        for i, joint in enumerate(standing.rotations):
-            rotations[:, i] = _from(joint, np.ascontiguousarray(rotations[:, i]), share)
+        turns = batch.slerp(standing.hip_turn, turns, share, -1)
+        rotations = batch.slerp(standing.rotations, rotations, share[:, None], -1)
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
-    heading, lie = _yaw_rotations(headings), course.lie
+    heading, lie = batch.about(UP, headings), course.lie
     planes = np.column_stack((-lie.grades, np.ones(len(headings))))
-    lean = shortest(np.broadcast_to(UP, planes.shape), planes)
+    lean = shortest(UP, planes)
     world = turned(heading, lie.centre + turned(lean, hips - lie.centre))
     world[:, :2] += middle
     world[:, 2] += lie.heights
@@ -342,16 +339,6 @@ def _lie(
     return _Lie(along + pivot, heights, grades, centre, bool(is_long))
 
 
-def _from(start: Array, rotations: Array, share: Array) -> Array:
-    """(F, 4) parts of the ways from a rotation (4,) to others (F, 4)."""
-    return batch.slerp(np.broadcast_to(start, rotations.shape), rotations, share, -1)
-
-
-def _yaw_rotations(angles: Array) -> Array:
-    zeros = np.zeros_like(angles)
-    return np.stack((np.cos(0.5 * angles), zeros, zeros, np.sin(0.5 * angles)), axis=-1)
-
-
 # Feet ---------------------------------------------------------------------------------------------
 
 
@@ -371,7 +358,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
             turn = yaw_of(product(stand.foot, inverse(sampled(foot.feet, middle)[0])))
-            back = _yaw_rotations(np.array([-turn]))[0]
+            back = batch.about(UP, -turn)
             level = product(back, stand.foot)
             level_toes = None if stand.toe is None else product(back, stand.toe)
         body, moves = np.column_stack((course.along[[0, -1]], np.zeros(2))), stand.place is not None
@@ -381,14 +368,14 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             places = np.column_stack((ahead, aside))[[0, -1]] - body
             places = body + [_within_reach(course, leg, place) for place in places]
         stances = _with_stands(stances, time, places, turn, moves)
-        feet = _from(level, feet, time.shares)
+        feet = batch.slerp(level, feet, time.shares, -1)
         if toes is not None and level_toes is not None:
-            toes = _from(level_toes, toes, time.shares)
+            toes = batch.slerp(level_toes, toes, time.shares, -1)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)
     yaws, shifts, bases = np.zeros(count), np.zeros(count), course.profile.height(ahead)
-    slopes, turns, carried = np.tile(NONE, (count, 1)), np.tile(NONE, (count, 1)), np.zeros((count, 3))
+    slopes, turns, carried = np.tile(NO_TURN, (count, 1)), np.tile(NO_TURN, (count, 1)), np.zeros((count, 3))
     free = np.column_stack((ahead, aside))  # as in the cycle
     for i, fall in enumerate(falls):
         rows = np.flatnonzero((phases >= fall.stance.first - 1e-9) & (phases <= fall.stance.last + 1e-9))
@@ -417,8 +404,8 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             u = p = (phases[rows] - low) / (high - low)
             step = min(high - low, cycle.stride_time)  # a foot that is never down in the cycle goes on longer
             for row, stance, part in (
-                (rows[0] - 1, before.stance, smooth(1.0 - (phases[rows] - low) / step)),
-                (rows[-1] + 1, after.stance, smooth(1.0 - (high - phases[rows]) / step)),
+                (rows[0] - 1, before.stance, batch.smooth_step(1.0 - (phases[rows] - low) / step)),
+                (rows[-1] + 1, after.stance, batch.smooth_step(1.0 - (high - phases[rows]) / step)),
             ):
                 if 0 <= row < count:  # from where it stands, which may be beside where the cycle has it
                     off = np.array((stance.along, stance.aside)) - free[row]
@@ -431,16 +418,15 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         else:  # the first and the last way of a foot lead over the ground as it is
             bases[rows] += before.place[2] - float(course.profile.height(np.array([before.stance.along]))[0])
         shifts[rows] = before.shift + p * (after.shift - before.shift)
-        yaws[rows] = before.stance.turn + smooth(p) * (after.stance.turn - before.stance.turn)
-        pair = np.broadcast_to(before.slope, (len(rows), 4)), np.broadcast_to(after.slope, (len(rows), 4))
-        slopes[rows] = batch.slerp(*pair, evenly(u), -1)
+        yaws[rows] = before.stance.turn + batch.smooth_step(p) * (after.stance.turn - before.stance.turn)
+        slopes[rows] = batch.slerp(before.slope, after.slope, evenly(u), -1)
         rests = np.flatnonzero(down == i)
         if i >= 0 and len(rests):
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
-            turns[rows] = _from(NONE, np.tile(turns[rests[-1]], (len(rows), 1)), 1.0 - p)
+            turns[rows] = batch.slerp(NO_TURN, turns[rests[-1]], 1.0 - p, -1)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     xy = xy + carried[:, :2]
-    upright = product(slopes, product(turns, _yaw_rotations(headings + yaws)))
+    upright = product(slopes, product(turns, batch.about(UP, headings + yaws)))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
@@ -448,7 +434,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
         length = max(float(np.linalg.norm(sole.toe)), 1e-12)
         flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
-        points.append(arms + length * _up(along_ground(turned(feet, sole.across)), np.full(count, flat)))
+        points.append(arms + length * _up(ahead_of(feet, sole.across), np.full(count, flat)))
     for rows, u, p, i in swings:
         rests = np.flatnonzero(down == i)
         low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
@@ -552,7 +538,8 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     row = int(np.searchsorted(course.time.phases, stance.first - 1e-9).clip(0, len(course.along) - 1))
     before = cycle.feet[leg.limb.name].before
     middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
-    foot = product(_yaw_rotations(np.array([stance.turn])), sampled(cycle.feet[leg.limb.name].feet, middle))
+    foot = sampled(cycle.feet[leg.limb.name].feet, middle)
+    foot = product(batch.about(UP, stance.turn), foot)
     front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
     front /= max(float(np.linalg.norm(front)), 1e-12)
     left = np.cross(UP, front)
@@ -566,11 +553,11 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     for shifts in (tries[:1], tries[1:]):  # nearly always the first will do
         along = np.asarray(stance.along + shifts, np.float64)
         xy, headings = course.way.bent(along, np.full(len(shifts), stance.aside), before)
-        yaw, count = _yaw_rotations(headings), len(offsets)
-        arms = turned(np.repeat(yaw, count, axis=0), np.tile(offsets, (len(shifts), 1)))
+        yaw, count = batch.about(UP, headings), len(offsets)
+        arms = turned(yaw[:, None], offsets).reshape(-1, 3)
         points = np.column_stack((np.repeat(xy, count, axis=0) + arms[:, :2], np.full(len(arms), -np.inf)))
         heights, normals = course.under(points, np.repeat(along, count), np.full(len(points), row))
-        aheads, acrosses = (turned(yaw, np.tile(each, (len(yaw), 1))) for each in (front, left))
+        aheads, acrosses = (turned(yaw, each) for each in (front, left))
         for k, shift in enumerate(shifts.tolist()):
             ball, behind, tip, far, one, other = heights[k * count : (k + 1) * count].tolist()
             if not np.isfinite(ball):
@@ -588,11 +575,11 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
                 cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
             if best is not None and cost >= best[0] - 1e-9:
                 continue
-            slope = NONE
+            slope = NO_TURN
             if leg.flat:
                 slopes = lean, (one - other) / (2.0 * half)
                 grade = grade_of(normal, ahead, acrosses[k], slopes, settings.steepest)
-                slope = shortest(np.array(UP)[None], plane_of(grade, ahead, acrosses[k])[None])[0]
+                slope = shortest(UP, plane_of(grade, ahead, acrosses[k]))
             best = cost, Footfall(stance, shift, np.array((*xy[k], ball)), slope, row)
         if best is not None and best[1].shift == 0.0 and best[0] < GOOD:
             return best[1]
@@ -625,7 +612,7 @@ def swing_base(
     """
     (start, end), times = ends, np.concatenate(([0.0], u, [1.0]))
     far = (end - plane[-1]) - (start - plane[0])
-    ways = [(start + (end - start) * p, p), (plane[1:-1] + start - plane[0] + far * smooth(u), u)]
+    ways = [(start + (end - start) * p, p), (plane[1:-1] + start - plane[0] + far * batch.smooth_step(u), u)]
     for low, high in WINDOWS:
         v = np.clip((u - low) / (high - low), 0.0, 1.0)
         ways.append((start + (end - start) * v**3 * (10.0 - 15.0 * v + 6.0 * v * v), u))
@@ -651,7 +638,7 @@ def _borne(down: Indices, times: Array, blend: float) -> Array:
         return np.zeros(len(down))
     before, after = _around(rows, len(down))
     far = np.minimum(np.abs(times[after] - times), np.abs(times - times[before]))
-    return smooth(1.0 - far / blend)
+    return batch.smooth_step(1.0 - far / blend)
 
 
 def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
@@ -668,7 +655,7 @@ def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
 def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
     """The foot with its heel and toes on the ground where it is down, and nothing of it below."""
     sole, balls, feet, toes = leg.sole, plan.balls, plan.feet, plan.toes
-    times, ahead = course.time.times, along_ground(turned(plan.feet, leg.sole.across))
+    times, ahead = course.time.times, ahead_of(plan.feet, leg.sole.across)
 
     def above(arm: Array, rows: Indices = course.rows) -> Array:
         """(R,) height of the ground under points (R, 3) over the ball at rows; minus infinity over holes."""
@@ -708,7 +695,7 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         toes = raised_ahead(toes, toward, raised)
     under = leg.sole_points(feet, None)[0]
     deep = above(under) - under[:, 2]
-    balls = balls + np.maximum(0.0, deep)[:, None] * np.array(UP)
+    balls = balls + np.maximum(0.0, deep)[:, None] * UP
     return replace(plan, balls=balls, feet=feet, toes=toes)
 
 
@@ -757,7 +744,7 @@ def _rise(vectors: Array) -> Array:
 
 def _up(ahead: Array, angles: Array) -> Array:
     """(F, 3) directions (F, 3) along the ground, raised by angles (F,)."""
-    return np.asarray(np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * np.array(UP))
+    return np.asarray(np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * UP)
 
 
 # The hips -----------------------------------------------------------------------------------------
@@ -789,9 +776,7 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
     path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
     angles = batch.angles_between(path.feet, plan.feet, -1)
     angles = smooth_envelope(angles, course.time.times, ROLLING)
-    return replace(
-        plan, feet=raised_ahead(plan.feet, -along_ground(turned(plan.feet, leg.sole.across)), angles)
-    )
+    return replace(plan, feet=raised_ahead(plan.feet, -ahead_of(plan.feet, leg.sole.across), angles))
 
 
 def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> FootPlan:
@@ -809,7 +794,7 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
     room = np.maximum(most - smooth_envelope(missing, course.time.times, ROLLING), 1e-9)
     down = room * -np.expm1(moved[:, 2] / room)  # smooth, below both the sink and the room
     part = 1.0 - _borne(plan.down, course.time.times, 2.0 * BLEND)
-    return replace(plan, balls=plan.balls - (part * down)[:, None] * np.array(UP))
+    return replace(plan, balls=plan.balls - (part * down)[:, None] * UP)
 
 
 def _sunk(
@@ -838,8 +823,7 @@ def _sunk(
     grade = (high - low) / (front - back)
     lift = -high - grade * back
     axes = np.column_stack((-ahead * grade[:, None], whole))
-    lean = shortest(np.broadcast_to(UP, axes.shape), axes)
-    return hips + lift[:, None] * np.array(UP), product(lean, turns)
+    return hips + lift[:, None] * UP, product(shortest(UP, axes), turns)
 
 
 def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:

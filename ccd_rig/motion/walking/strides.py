@@ -13,6 +13,7 @@ import numpy as np
 
 from ...maths.batch import Array
 from ..ground import Ground
+from ..interpolation import bell_means
 from .cycle import Cycle
 from .path import GRAIN, Strides, Way, heights_along
 
@@ -58,10 +59,8 @@ def fitted_strides(
     for near, far, length in treads:  # feet ahead of the body are on it before, feet behind it after
         rows = (grid >= near - ahead - 0.5 * step) & (grid <= far - behind + 0.5 * step)
         lengths[rows] = np.minimum(lengths[rows], length)
-    half = round(0.5 / FINE)
-    bell = np.hanning(2 * half + 1)[1:-1]
-    padded = np.pad(lengths, half - 1, mode="edge")
-    lengths = np.convolve(padded, bell / bell.sum(), mode="valid")
+    half = round(0.5 / FINE) - 1
+    lengths = bell_means(np.pad(lengths, half, mode="edge"), half)
     rates = step / lengths
     line = np.concatenate(([0.0], np.cumsum(0.5 * (rates[1:] + rates[:-1]) * np.diff(grid))))
     return Strides(line - np.interp(offset, grid, line), grid)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InvalidInput
-from ...maths.batch import Array
+from ...maths.batch import Array, smooth_step
 from .cycle import Cycle
 from .settings import WalkSettings
 
@@ -151,13 +151,7 @@ def _with_shares(times: Array, phases: Array, cycle: Cycle, start: bool, stop: b
     quarter = 0.25 * cycle.stride_time
     shares: Array = np.ones(len(times))
     if start:
-        shares = np.minimum(shares, smooth((phases - phases[0]) / quarter))
+        shares = np.minimum(shares, smooth_step((phases - phases[0]) / quarter))
     if stop:
-        shares = np.minimum(shares, smooth((phases[-1] - phases) / quarter))
+        shares = np.minimum(shares, smooth_step((phases[-1] - phases) / quarter))
     return Timeline(times, phases, shares, start, stop)
-
-
-def smooth(u: Array) -> Array:
-    """3 u^2 - 2 u^3 between 0 and 1."""
-    u = np.clip(u, 0.0, 1.0)
-    return np.asarray(u * u * (3.0 - 2.0 * u))
