@@ -10,6 +10,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.atomic_write import real_folder
 from ..ccd_rig.blender.bake import bake, findings, report
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
@@ -24,11 +25,12 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import value_of
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
+from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.settings import Solver
 from ..ccd_rig.solvers.stepping import Ended, advance
 from . import command
-from .command import Command, FrameRange, shown_range
+from .command import Command, FrameRange
 
 SLICE = 0.1  # [s] of solving between two checks for events
 BAR = 10.0  # width of the progress bar, in widths of a button
@@ -265,7 +267,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
         settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
         shot, whole_because = shots.plan(scene, settings, self.chunk)
-        farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
+        farm_job = bundle_job((shot,), (real_folder(path),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:
             self.tell("INFO", f"One task for the whole shot: {whole_because}")

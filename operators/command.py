@@ -14,6 +14,7 @@ from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translate
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.registration import LAST, ONCE
+from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import CCDRigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
@@ -148,13 +149,6 @@ def redraw_views(context: bpy.types.Context) -> None:
     """Redraw all areas of the window; views draw what is in no data-block only when they are redrawn."""
     for area in context.screen.areas if context.screen is not None else ():
         area.tag_redraw()
-
-
-def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
-    """First and last frame of the preview range if it is used, else of the scene."""
-    if scene.use_preview_range:
-        return scene.frame_preview_start, scene.frame_preview_end
-    return scene.frame_start, scene.frame_end
 
 
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:

@@ -17,10 +17,11 @@ from ..ccd_rig.blender.properties.constraint_values import AXES, AXIS_ITEMS, OFF
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
+from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
-from .command import Command, shown_range
+from .command import Command
 
 
 class CCD_RIG_OT_target_select(Command, bpy.types.Operator):

@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb") as written:
+        with temporary.open("r+b") as written:  # Windows flushes only what is open for writing
             os.fsync(written.fileno())  # a full disk may be reported only here, before the rename
         temporary.chmod(_mode(target))
         temporary.replace(target)
@@ -76,6 +76,15 @@ def real_path(path: str | os.PathLike[str]) -> Path:
     if not stat.S_ISREG(mode):
         raise WriteError(f"cannot write {target}: it is {'a folder' if stat.S_ISDIR(mode) else 'not a file'}")
     return target
+
+
+def real_folder(path: str | os.PathLike[str]) -> Path:
+    """Resolve the links in the path of a file to read, except the file itself, which may be a link.
+
+    Blender finds what a file names beside the link that it was opened by, and farms stage files as links.
+    """
+    path = Path(path)
+    return path.parent.resolve() / path.name
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:

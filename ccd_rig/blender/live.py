@@ -31,6 +31,7 @@ from .bake import single_frame
 from .bake.single_frame import SolvedFrame
 from .bake.staleness import fields
 from .properties import armature_data, body
+from .registration import remove_handler
 from .rig import clamps
 from .rig.rotation_modes import foreach
 from .scene.evaluation import FrameReader, FrameSample, present
@@ -680,8 +681,7 @@ def _start_following() -> None:
 
 def _stop_following() -> None:
     for listeners in _evaluation_handlers():
-        if follow in listeners:
-            listeners.remove(follow)
+        remove_handler(listeners, follow)
 
 
 def _evaluation_handlers() -> tuple[list[Any], list[Any]]:
@@ -716,7 +716,7 @@ def register() -> None:
 def unregister() -> None:
     """Unregister the handlers, and remove all previews."""
     for listeners, listener in _listeners():
-        listeners.remove(listener)
+        remove_handler(listeners, listener)
     _stop_following()
     armature_data.begin.remove(_start_following)
     evaluations.remove(end_copies)

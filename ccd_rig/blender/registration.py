@@ -140,7 +140,13 @@ class Handlers:
     def unregister(self) -> None:
         """Let Blender call them no more."""
         for event, function in self._functions:
-            getattr(app.handlers, event).remove(function)
+            remove_handler(getattr(app.handlers, event), function)
+
+
+def remove_handler(handlers: list[Any], function: Callable[..., None]) -> None:
+    """Remove a function from a list of `bpy.app.handlers`, unless another add-on has cleared the list."""
+    if function in handlers:
+        handlers.remove(function)
 
 
 def classes_in(folder: ModuleType) -> list[type]:

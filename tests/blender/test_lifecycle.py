@@ -144,6 +144,23 @@ def test_disable_and_enable_again(ext):
         assert set(dir(bpy.ops.ccd_rig)) >= {"constraint_add", "constraint_remove", "solve", "bake"}
 
 
+def test_disabled_after_another_add_on_cleared_the_handlers(ext):
+    lists = [
+        each for name in dir(bpy.app.handlers) if isinstance(each := getattr(bpy.app.handlers, name), list)
+    ]
+    kept = [list(each) for each in lists]
+    try:
+        for each in lists:
+            each.clear()
+        bpy.ops.preferences.addon_disable(module=PACKAGE)
+        assert leftovers() == []
+        bpy.ops.preferences.addon_enable(module=PACKAGE)
+        assert "bake" in dir(bpy.ops.ccd_rig)
+    finally:
+        for each, before in zip(lists, kept, strict=True):
+            each += [function for function in before if not function.__module__.startswith(PACKAGE)]
+
+
 def test_survives_loading_a_file(ext, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "empty.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "empty.blend"))

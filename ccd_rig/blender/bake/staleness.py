@@ -20,7 +20,7 @@ import numpy as np
 from ...solvers.stepping import Work, result_of
 from ..keys import channels, keyframes
 from ..properties import constraint_list
-from ..registration import Handlers
+from ..registration import Handlers, remove_handler
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
@@ -355,9 +355,7 @@ def forget(*_arguments: object) -> None:
 def _forget_file(*_arguments: object) -> None:
     """Clear the caches and stop listening, as another file is open."""
     forget()
-    handlers = bpy.app.handlers.depsgraph_update_post
-    if _forget_changed in handlers:
-        handlers.remove(_forget_changed)
+    remove_handler(bpy.app.handlers.depsgraph_update_post, _forget_changed)
 
 
 register = _HANDLERS.register  # `_listen` adds evaluations

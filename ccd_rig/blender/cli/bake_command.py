@@ -6,16 +6,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import bpy
 
 from ...errors import InvalidInput, RigError
+from ...json_text import shown
 from ...settings import Solver
 from .. import checks
 from ..bake import bake_all, report
@@ -204,7 +205,7 @@ def add_frame_arguments(command: Words) -> None:
     add = command.add_argument
     add(
         "--frames",
-        type=_frame_range,
+        type=files.frame_range,
         metavar="FIRST-LAST",
         help="frames to bake, as 1-250, -10-250 or 1:250 (default: the scene's frame range)",
     )
@@ -278,13 +279,6 @@ def _add_options(command: Words, group: str) -> None:
             word.add(command)
 
 
-def _frame_range(words: str) -> tuple[int, int]:
-    match = re.fullmatch(r"\s*([+-]?\d+)\s*[-:]\s*([+-]?\d+)\s*", words)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"'{words}' is not a frame range such as 1-250, -10-250 or 1:250")
-    return int(match[1]), int(match[2])
-
-
 def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSettings:
     """Make the settings of a bake; the frame range is the scene's unless an option names one.
 
@@ -336,7 +330,7 @@ def run(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
     files.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
     settings = bake_settings(options, scene)
-    armatures = bake_all.rigs(scene) if options.all else [_armature(scene, options.armature)]
+    armatures = bake_all.rigs(scene) if options.all else [armature_of(scene, options.armature)]
     with _progress_line(options.quiet) as show:
 
         def progress(step: Progress) -> None:
@@ -344,7 +338,8 @@ def run(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
             show(step)
 
         if options.all:
-            results = bake_all.bake_all(scene, dict.fromkeys(armatures, settings), progress)
+            shares = settings_of_rigs(armatures, settings)
+            results = bake_all.bake_all(scene, shares, progress)
         else:
             results = [bake(scene, armatures[0], settings, progress)]
     check()
@@ -388,12 +383,12 @@ def run_check(options: argparse.Namespace) -> Exit:
     """List the problems of set-ups."""
     _open(options)
     scene = bpy.context.scene
-    armatures = [_armature(scene, options.armature)] if options.armature else _rigged(scene)
+    armatures = [armature_of(scene, options.armature)] if options.armature else _rigged(scene)
     if not armatures:
         raise RigError(_none_rigged())
     errors = 0
-    for armature_object in armatures:
-        problems = checks.problems(armature_object, scene, tuple(options.constraint))
+    for armature_object, constraints in _constraints_of_rigs(armatures, options.constraint).items():
+        problems = checks.problems(armature_object, scene, constraints)
         for problem in problems:
             files.say(f"{problem.severity}: {armature_object.name}: {problem.message}")
         if not problems and not options.quiet:
@@ -418,7 +413,32 @@ def _none_rigged() -> str:
     return "no armature in the file's active scene has CCD constraints: add one in the CCD Rig panel"
 
 
-def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
+def settings_of_rigs(
+    armatures: Sequence[bpy.types.Object], settings: BakeSettings
+) -> dict[bpy.types.Object, BakeSettings]:
+    """Settings of each armature object that has one of the constraints to bake, with those it has.
+
+    Raises:
+        RigError: none of several has a constraint of a name.
+    """
+    shares = _constraints_of_rigs(armatures, settings.constraints)
+    return {rig: replace(settings, constraints=names) for rig, names in shares.items()}
+
+
+def _constraints_of_rigs(
+    armatures: Sequence[bpy.types.Object], names: Sequence[str]
+) -> dict[bpy.types.Object, tuple[str, ...]]:
+    if not names or len(armatures) == 1:
+        return dict.fromkeys(armatures, tuple(names))
+    shares = {rig: tuple(n for n in names if n in rig.ccd_rig.constraints) for rig in armatures}
+    for name in names:
+        if not any(name in share for share in shares.values()):
+            rigs = shown(", ".join(rig.name for rig in armatures))
+            raise RigError(f"no armature has a constraint '{shown(name)}'; with CCD constraints: {rigs}")
+    return {rig: share for rig, share in shares.items() if share}
+
+
+def armature_of(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
     """Return the armature object called `name`, or the only one with constraints."""
     rigged = _rigged(scene)
     names = ", ".join(o.name for o in rigged)

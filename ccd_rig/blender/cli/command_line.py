@@ -104,6 +104,10 @@ def _fail(words: str, code: Exit) -> Exit:
     return code
 
 
+RANGES = ("--frames", "--cycle-frames")
+"""Options whose value is a range of frames."""
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the words after `ccd_rig`; `command` of the options is the command's name.
 
@@ -113,8 +117,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     words: list[str] = []
     for word in argv:
         # "--frames=-10-250" is one word: argparse would take a second word with a minus for an option.
-        if words and words[-1] == "--frames" and re.match(r"-\d", word):
-            words[-1] = f"--frames={word}"
+        if words and words[-1] in RANGES and re.match(r"-\d", word):
+            words[-1] += f"={word}"
         else:
             words.append(word)
     return _parser().parse_args(words)

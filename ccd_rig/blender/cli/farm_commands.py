@@ -380,15 +380,20 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         check()
         scene = _open_blend(file)
         settings = bake_command.bake_settings(options, scene)
-        rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
+        rigs = (
+            bake_all.rigs(scene)
+            if options.armature is None
+            else [bake_command.armature_of(scene, options.armature)]
+        )
         try:
-            shot, reason = jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
+            shares = bake_command.settings_of_rigs(rigs, settings)
+            shot, reason = jobs.plan(scene, shares, options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
             say(f"{shot.name}: one task for the whole shot: {reason}")
         shots.append(shot)
-        paths.append(file.resolve())
+        paths.append(atomic_write.real_folder(file))
         assets += results.linked_files()
     return bundle.bundle_job(shots, paths, assets, program, is_module)
 
@@ -397,7 +402,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
     """Return the job that retargets clips to the armature of a file."""
     if others := _non_default(options, FARM_BAKE_ARGUMENTS):
         raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
-    paths = [path.resolve() for path in retarget_command.clips_at(options.files)]
+    paths = [atomic_write.real_folder(path) for path in retarget_command.clips_at(options.files)]
     assets: list[Path] = []
     for path in paths:
         check()
@@ -411,7 +416,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
     _open_blend(options.retarget)
     objects = list(bpy.context.scene.objects)
     target = clips.armature(objects, options.armature, str(options.retarget))
-    file = options.retarget.resolve()
+    file = atomic_write.real_folder(options.retarget)
     settings = Clips(
         tuple(path.name for path in paths),
         file.name,
@@ -437,7 +442,7 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
     if _is_done(options.output, options.shot, results.made_with(shot.content())):
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
-    rigs = {_armature(scene, name): settings for name, settings in shot.armatures.items()}
+    rigs = {bake_command.armature_of(scene, name): settings for name, settings in shot.armatures.items()}
     inputs, progress = results.inputs_of_open_file(), _progress(check)
     if len(rigs) == 1:
         reports = [bake(scene, rig, settings, progress) for rig, settings in rigs.items()]
@@ -460,7 +465,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
     record = Record(made_with, results.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
-    solved = run(solve_steps(scene, _armature(scene, name), settings), _progress(check))
+    solved = run(solve_steps(scene, bake_command.armature_of(scene, name), settings), _progress(check))
     Chunk.of(solved, record).save(path)
     _say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
@@ -490,7 +495,10 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
     steps = bake_steps(
-        scene, _armature(scene, name), settings, lambda frames: results.joined(frames, solved, seams)
+        scene,
+        bake_command.armature_of(scene, name),
+        settings,
+        lambda frames: results.joined(frames, solved, seams),
     )
     try:
         result = run(steps, _progress(check))
@@ -506,7 +514,7 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     began = time.perf_counter()
     settings = jobs.read_clips(options.settings)
     settings.require(options.clip)
-    clip, name, folder = options.clip.resolve(), options.clip.stem, options.output
+    clip, name, folder = atomic_write.real_folder(options.clip), options.clip.stem, options.output
     made_with = results.made_with(settings.content(clip.name))
     if _is_done(folder, clip, made_with):
         return Exit.DONE
@@ -578,13 +586,6 @@ def _save_shot(
 
 def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
     return folder / "chunks" / f"{shot.name}.{span.first}-{span.last}.npz"
-
-
-def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
-    rig = scene.objects.get(name)
-    if rig is None or rig.type != "ARMATURE":
-        raise RigError(f"there is no armature object '{name}' in the scene")
-    return rig
 
 
 def _progress(check: Check) -> Callable[[Progress], None]:

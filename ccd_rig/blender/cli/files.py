@@ -7,6 +7,7 @@ import argparse
 import enum
 import errno
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,7 +90,8 @@ def open_file(path: Path, trust: bool) -> str | None:
         UsageError: the file is missing, or not one that this Blender reads.
     """
     try:
-        place = path.resolve(strict=True)
+        path.resolve(strict=True)
+        place = atomic_write.real_folder(path)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as error:
@@ -257,6 +259,14 @@ def add_command(commands: Any, name: str, words: str, examples: str) -> argparse
         name, help=words, description=f"{words[0].upper()}{words[1:]}.", epilog=examples + EPILOG, **LOOK
     )
     return command
+
+
+def frame_range(words: str) -> tuple[int, int]:
+    """Accept first and last frame, such as 1-250, -10-250 or 1:250."""
+    match = re.fullmatch(r"\s*([+-]?\d+)\s*[-:]\s*([+-]?\d+)\s*", words)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"'{words}' is not a frame range such as 1-250, -10-250 or 1:250")
+    return int(match[1]), int(match[2])
 
 
 def valid_name(words: str) -> str:

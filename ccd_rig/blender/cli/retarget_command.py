@@ -14,6 +14,7 @@ import bpy
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
+from ..atomic_write import real_folder
 from ..bake.report import write
 from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
@@ -185,7 +186,7 @@ def clips_at(sources: Sequence[Path]) -> list[Path]:
     except RigError as error:
         raise UsageError(str(error)) from error
     for path in paths:
-        files.require_text(path.resolve())
+        files.require_text(real_folder(path))
     return paths
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("file", type=Path, metavar="SHOT", help="the .blend file with armature, curve and ground")
     add("--armature", metavar="NAME", help="armature object (needed if there are several)")
     add("--cycle", metavar="ACTION", help="the action with the cycle (default: the one that plays)")
-    add("--cycle-frames", type=_frames, metavar="A-B", help="frames of the cycle (default: looked for)")
+    add(
+        "--cycle-frames",
+        type=files.frame_range,
+        metavar="FIRST-LAST",
+        help="frames of the cycle, as 1-32, -10-20 or 1:32 (default: looked for)",
+    )
     add("--along", metavar="CURVE", required=True, help="the curve object to walk along")
     add(
         "--ground",
@@ -72,13 +76,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     files.add_arguments(command, "SHOT", "the walk", "the results")
     files.add_trust_argument(command, "SHOT")
     add("--quiet", action="store_true", help="only errors and warnings")
-
-
-def _frames(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(-?\d+)-(-?\d+)", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r}: give two frames, such as 1-32")
-    return int(match[1]), int(match[2])
 
 
 def run(options: argparse.Namespace) -> Exit:

@@ -239,7 +239,7 @@ class Session:
             if not any(self._are_in_line(control.name, other.control) for other in grabs):
                 grabs.append(_Grab(control.name, inverse @ Vector(point)))
         if self.armature_object.pose.use_mirror_x:
-            names = self.armature_object.pose.bones.keys()
+            names = set(self.armature_object.pose.bones.keys())
             for grab in grabs[:]:
                 other = recognition.partner_in(self._controls.figure, names, grab.control)
                 if not other or any(self._are_in_line(other, each.control) for each in grabs):

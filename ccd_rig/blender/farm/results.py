@@ -29,7 +29,7 @@ from ...errors import RigError
 from ...json_text import printable
 from ...maths import batch
 from ...maths.batch import Array
-from ..atomic_write import read_text, replacing
+from ..atomic_write import read_text, real_folder, replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report import SEAM, BakeReport, write
 from ..keys import file_version
@@ -108,13 +108,14 @@ def inputs_of_open_file() -> dict[str, str]:
 
 def inputs(paths: Sequence[Path]) -> dict[str, str]:
     """Hashes of files by their paths from the folder of the first."""
-    return {_relative(paths[0].resolve().parent, path.resolve()): sha256(path) for path in paths}
+    folder = real_folder(paths[0]).parent
+    return {_relative(folder, real_folder(path)): sha256(path) for path in paths}
 
 
 def linked_files() -> list[Path]:
     """Libraries and caches that the open file uses, missing ones left out."""
     users = (*bpy.data.libraries, *bpy.data.cache_files)
-    paths = (Path(bpy.path.abspath(user.filepath)).resolve() for user in users)
+    paths = (real_folder(bpy.path.abspath(user.filepath)) for user in users)
     return sorted({path for path in paths if path.is_file()})
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import bpy
 from mathutils import Matrix, Vector
@@ -57,8 +58,8 @@ def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
 
 
 def figure_of(armature_object: bpy.types.Object) -> Figure:
-    """Recognise the figure of an armature."""
-    return recognise(rest_bones(armature_object), rigify.is_generated(armature_object.data))
+    """Recognise the figure of an armature; known for the same bones at rest."""
+    return _known(rest_bones(armature_object), rigify.is_generated(armature_object.data))
 
 
 def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
@@ -66,15 +67,20 @@ def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
     return figure_of(armature_object).roles
 
 
-def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
+def partner_in(figure: Figure, names: Collection[str], name: str) -> str:
     """Return the bone on the other side: by role, or else by name; empty if missing.
 
-    A bone with a role in the middle is its partner itself. `names`: of all bones of the figure.
+    A bone with a role in the middle is its partner itself. `names`: of all bones of the figure, best a set.
     """
     if partner := figure.partner(name):
         return partner
     other = words.across(name)
-    return other if other != name and other in set(names) else ""
+    return other if other != name and other in names else ""
+
+
+@lru_cache(maxsize=16)
+def _known(bones: tuple[RestBone, ...], generated: bool) -> Figure:
+    return recognise(bones, generated)
 
 
 def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:

@@ -87,7 +87,7 @@ def _with_names(
     partners = dict(split.partners) if split else {}
     for name in tree.below(""):
         other = words.across(name)
-        if other != name and other in tree.bones and not {name, other} & set(partners):
+        if other != name and other in tree.bones and name not in partners and other not in partners:
             above, beyond = tree.bones[name].parent, tree.bones[other].parent
             if words.across(other) == name and partners.get(above, above) == beyond:
                 partners |= {name: other, other: name}
@@ -129,16 +129,19 @@ def _split(
     exact = {name: _side(spans[name], NEAR * close) for name in tree.bones}
     partners: dict[str, str] = {}
     ones = [name for name in tree.below("") if exact.get(name, 0) > 0]
-    others = [name for name in tree.bones if exact[name] < 0]
     for name in ones:
         image = places[name] - 2.0 * offsets[name] * axis
         near = close if sides[name] > 0 else NEAR * offsets[name]
+        above, count = tree.bones[name].parent, len(tree.children[name])
+        beyond = partners.get(above, above)
         fits = [
             (distance, other)
-            for other in others
-            if other not in partners
+            for other in tree.children.get(beyond, tree.children[""])
+            if exact[other] < 0
+            and other not in partners
+            and tree.bones[other].parent == beyond
+            and len(tree.children[other]) == count
             and (distance := (places[other] - image).length) <= near
-            and _alike(tree, partners, name, other)
         ]
         if fits:
             other = min(fits)[1]
@@ -146,12 +149,6 @@ def _split(
     sides |= {name: exact[name] for name in partners}
     matched = len(partners) + sum(side == 0 for side in sides.values())
     return matched / len(places), Halves(axis, sides, partners)
-
-
-def _alike(tree: SkeletonTree, partners: Mapping[str, str], one: str, other: str) -> bool:
-    """Whether two bones have the same parent or partners as parents, and as many children."""
-    above, beyond = tree.bones[one].parent, tree.bones[other].parent
-    return (partners.get(above, above) == beyond) and len(tree.children[one]) == len(tree.children[other])
 
 
 def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[float, float]]:

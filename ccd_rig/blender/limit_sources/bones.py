@@ -86,7 +86,8 @@ def partners(pose_bones: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBon
     """
     armature_object = pose_bones[0].id_data
     bones, figure = armature_object.pose.bones, figure_of(armature_object)
-    others = {bone: bones.get(partner_in(figure, bones.keys(), bone.name)) for bone in pose_bones}
+    names = set(bones.keys())
+    others = {bone: bones.get(partner_in(figure, names, bone.name)) for bone in pose_bones}
     return {bone: None if other == bone else other for bone, other in others.items()}
 
 

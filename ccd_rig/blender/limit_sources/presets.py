@@ -434,12 +434,14 @@ _X, _Y, _Z = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(
 def rows_of(pose_bones: Sequence[bpy.types.PoseBone]) -> list[list[bpy.types.PoseBone]]:
     """Group bones into rows, root first; a bone begins a row unless its parent is the end of one."""
     rows: list[list[bpy.types.PoseBone]] = []
+    by_end: dict[str, list[bpy.types.PoseBone]] = {}
     for bone in pose_bones:  # the armature has parents first
-        row = next((row for row in rows if row[-1] == bone.parent), None)
+        row = None if bone.parent is None else by_end.pop(bone.parent.name, None)
         if row is None:
-            rows.append([bone])
-        else:
-            row.append(bone)
+            row = []
+            rows.append(row)
+        row.append(bone)
+        by_end[bone.name] = row
     return rows
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ... import json_text
 from ...errors import RigError
 from ...json_text import shown
-from ..atomic_write import read_text
+from ..atomic_write import read_text, real_folder
 from ..keys import keyframes
 from ..keys.channels import played, plays
 from ..registration import Handlers
@@ -58,6 +58,7 @@ class Imported:
     """The objects of a clip in the open file."""
 
     objects: Sequence[bpy.types.Object]  # of the clip
+    actions: Sequence[bpy.types.Action]  # of the clip
     fps: float  # frames per second of its keys, as its importer tells; 0 for those of the scene
 
 
@@ -119,6 +120,8 @@ def carry_over(
     choice = replace(choice, source_fps=choice.source_fps or read.fps or _rate(clip))
     done = retarget_motion(bpy.context.scene, source, target, choice)
     assert done.action is not None
+    for action in read.actions:  # importers name theirs as the file
+        action.name = ".read"
     done.action.name, done.action.use_fake_user = clip.stem, True
     return done
 
@@ -132,7 +135,8 @@ def imported(clip: Path) -> Iterator[Imported]:
     """
     made, fps = _load(clip)
     try:
-        yield Imported(_objects(made), fps)
+        actions = [each for each in made if isinstance(each, bpy.types.Action)]
+        yield Imported(_objects(made), actions, fps)
     finally:
         _remove(made)
 
@@ -254,7 +258,7 @@ def _read(clip: Path) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             if ending == ".blend":
-                with bpy.data.libraries.load(str(clip.resolve())) as (there, here):
+                with bpy.data.libraries.load(str(real_folder(clip))) as (there, here):
                     here.objects = there.objects
                 for thing in here.objects:
                     bpy.context.scene.collection.objects.link(thing)
@@ -263,7 +267,7 @@ def _read(clip: Path) -> None:
                 raise RigError("cannot be read: it has no frames")
             addon, read = IMPORTERS[ending]
             addon_utils.enable(addon)
-            read(str(clip.resolve()))
+            read(str(real_folder(clip)))
         except (RuntimeError, OSError, AttributeError) as error:
             said = [line for line in str(error).strip().splitlines() if line and "Location:" not in line]
             reason = shown(said[-1], LONGEST) if said else "unknown reason"

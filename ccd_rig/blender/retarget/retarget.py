@@ -37,6 +37,7 @@ from ..properties import retarget_group
 from ..rig import bone_space, rotation_modes
 from ..rig.armature import RigReading
 from ..scene.dependence import fk_switches
+from ..scene.evaluation import metres_per_unit
 from . import sampling
 from .bone_map import BoneMap, bone_map, figure_map
 from .sampling import Channels, Reference, RestIsNoPose, SourceChoice, source_motion, target_figure
@@ -70,7 +71,7 @@ class Retargeted:
     action: bpy.types.Action | None  # the action with the keys; None if nothing was written
     bone_map: BoneMap  # target bones and the source bones that they follow
     frames: Array  # (F,) scene frames of the keys
-    measures: Measures  # quality of the motion
+    measures: Measures  # quality of the motion, in metres by the scene's Unit Scale
     is_still: bool  # whether the source stands still in all frames, where not one frame alone was chosen
 
 
@@ -97,6 +98,7 @@ def retarget_motion(
     """
     motion = _motion(scene, source, target, choice)
     measured = measures(motion.figure_map, motion.target, motion.source, motion.result)
+    measured = measured.scaled(metres_per_unit(scene))
     played = _played(scene, target, motion)
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)

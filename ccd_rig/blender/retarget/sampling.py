@@ -425,9 +425,13 @@ def _line(target: bpy.types.Object, name: str) -> tuple[Any, ...]:
 
 def _driven(target: bpy.types.Object) -> set[str]:
     """Return the names of bones with drivers on their transforms."""
-    paths = [curve.data_path for curve in channels.drivers_of(target)]
-    ends = ("].location", "].rotation_quaternion", "].rotation_euler", "].rotation_axis_angle")
-    return {path.split('"')[1] for path in paths if path.startswith("pose.bones[") and path.endswith(ends)}
+    paths = {curve.data_path for curve in channels.drivers_of(target)}
+    names = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
+    return {
+        bone.name
+        for bone in target.pose.bones
+        if paths and not paths.isdisjoint(bone.path_from_id(name) for name in names)
+    }
 
 
 def _is_moved(bone: Any, driven: set[str]) -> bool:

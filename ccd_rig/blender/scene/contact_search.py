@@ -17,7 +17,7 @@ from ...motion.ground import seen_below
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
-from .evaluation import playback
+from .evaluation import metres_per_unit, playback
 from .ground import rig_ground
 
 SAME_FOOT = 0.4
@@ -155,7 +155,8 @@ class Contacts:
     """Contacts of planted bones."""
 
     phases: Mapping[str, Sequence[Phase]]  # by constraint, first and last frame of each contact, in order
-    velocity: Array  # (3,) of the ground, world metres per second; 0 if it stands still
+    velocity: Array  # (3,) of the ground, Blender units per second; 0 if it stands still
+    metres: float = 1.0  # of a Blender unit
 
     @property
     def ground_moves(self) -> bool:
@@ -166,7 +167,8 @@ class Contacts:
         """Return a line for each constraint, such as "foot.L: 1-14, 31-44", and one if the ground moves."""
         lines = [f"{name}: {spans_in_words(spans) or 'no contact'}" for name, spans in self.phases.items()]
         if self.ground_moves:
-            lines.append(f"Walks in place: the ground moves at {np.linalg.norm(self.velocity):.2f} m/s")
+            velocity = self.metres * np.linalg.norm(self.velocity)
+            lines.append(f"Walks in place: the ground moves at {velocity:.2f} m/s")
         return tuple(lines)
 
 
@@ -199,7 +201,8 @@ def find_contacts(
     velocity = motion.ground_velocity(thresholds, ground == "MOVES")
     if ground == "STILL":
         velocity = np.zeros(3)
-    contacts = Contacts({name: motion.phases(name, velocity, thresholds) for name in names}, velocity)
+    phases = {name: motion.phases(name, velocity, thresholds) for name in names}
+    contacts = Contacts(phases, velocity, metres_per_unit(scene))
     if not any(contacts.phases.values()):
         raise RigError(
             f"No contact of {', '.join(names)} in frames {frames[0]} to {frames[-1]}: raise Speed or Height, "

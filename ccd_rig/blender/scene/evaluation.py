@@ -96,6 +96,19 @@ def read_bones(
     return [(armature_object, bone) for bone in bones]
 
 
+def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
+    """First and last frame of the preview range if it is used, else of the scene."""
+    if scene.use_preview_range:
+        return scene.frame_preview_start, scene.frame_preview_end
+    return scene.frame_start, scene.frame_end
+
+
+def metres_per_unit(scene: bpy.types.Scene) -> float:
+    """Metres of a Blender unit, by the scene's Unit Scale; 1 without a system of units."""
+    units = scene.unit_settings
+    return 1.0 if units.system == "NONE" else units.scale_length
+
+
 def is_evaluated(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether a depsgraph keeps an object up to date: it does not evaluate hidden objects."""
     return obj.evaluated_get(depsgraph).is_evaluated and obj.visible_get(view_layer=depsgraph.view_layer)

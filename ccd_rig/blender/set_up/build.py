@@ -32,6 +32,7 @@ from ..properties.names import named
 from ..properties.new_constraints import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
+from ..scene.evaluation import shown_range
 from ..scene.targets import orthonormal
 from .plan import Choices, Group, Made, PlannedRow, Ranges, planned_rows
 
@@ -137,9 +138,7 @@ def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names
     Raises:
         RigError: they cannot be keyed; no key was set.
     """
-    preview = scene.use_preview_range
-    first = scene.frame_preview_start if preview else scene.frame_start
-    last = scene.frame_preview_end if preview else scene.frame_end
+    first, last = shown_range(scene)
     frames = [float(frame) for frame in range(first, last + 1)]
     with ExitStack() as undo:
         ready = result_of(checks.require(armature_object, scene, names))

@@ -25,7 +25,7 @@ def lines(done: Walked) -> tuple[str, ...]:
     )
     return (
         f"{walked}, instead of the walk made before" if done.replaced else walked,
-        f"Cycle of frames {start:g} to {end:g}: {cycle.speed:.2f} m/s, {len(cycle.legs)} legs",
+        f"Cycle of frames {start:g} to {end:g}: {done.speed:.2f} m/s, {len(cycle.legs)} legs",
         *(
             (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)
             if done.shortest < 1.0
@@ -78,7 +78,7 @@ def as_values(done: Walked) -> Mapping[str, Any]:
         "length": done.length,
         "shortest": done.shortest,
         "cycle": list(done.cycle_frames),
-        "speed": done.cycle.speed,
+        "speed": done.speed,
         "legs": [leg.limb.name for leg in done.cycle.legs],
         "footfalls": measures.footfalls,
         "slide": measures.slide,

@@ -50,6 +50,7 @@ from ..retarget.retarget import (
 )
 from ..retarget.sampling import SourceChoice, source_motion
 from ..scene.dependence import trail_to_bones
+from ..scene.evaluation import metres_per_unit
 from ..scene.ground import first_ground, ground_of_rig, moving_ground, with_instanced
 from ..scene.isolation import set_frame, shared_scene
 
@@ -120,10 +121,11 @@ class Walked:
         cycle: the cycle.
         cycle_frames: first and last frame of its period.
         length: of the walk, metres.
+        speed: of the cycle, metres per second.
         shortest: shortest step, in steps of the cycle.
         replaced: whether the action replaces the one of an earlier walk.
         plan: footfalls and motion of the hips.
-        measures: of the playing result.
+        measures: of the playing result, in metres.
     """
 
     action: bpy.types.Action
@@ -131,6 +133,7 @@ class Walked:
     cycle: Cycle
     cycle_frames: tuple[float, float]
     length: float
+    speed: float
     shortest: float
     replaced: bool
     plan: WalkPlan
@@ -203,10 +206,11 @@ def walk_steps(
             start, shares = keyed_places(scene, curve)
             ways = shares * way.length
             settings = replace(settings, offset=float(ways[0]), cycles=0.0)
+        metres = metres_per_unit(scene)
         if settings.offset >= way.length and not closed:
+            offset, length = metres * settings.offset, metres * way.length
             raise RigError(
-                f"offset {settings.offset:.3g} m is beyond the end of curve '{curve.name}' of "
-                f"{way.length:.3g} m"
+                f"offset {offset:.3g} m is beyond the end of curve '{curve.name}' of {length:.3g} m"
             )
         length = way.length - (0.0 if closed else settings.offset)
         if closed and settings.cycles > 0.0:
@@ -243,7 +247,7 @@ def walk_steps(
     yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
-        measures = _measured(scene, rig, done, ground, frames)
+        measures = _measured(scene, rig, done, ground, frames).scaled(metres)
         undo.pop_all()
     made[MADE_OF] = [rig.name, clip, curve.name]
     if earlier is not None:
@@ -252,8 +256,8 @@ def walk_steps(
         made.name = name
     replaced = earlier is not None
     period = round(first + step * cycle.frames[0], 3), round(first + step * cycle.frames[1], 3)
-    gone = float(done.plan.along[-1] - done.plan.along[0])
-    return Walked(made, frames, cycle, period, gone, strides.shortest, replaced, done.plan, measures)
+    gone, speed = metres * float(done.plan.along[-1] - done.plan.along[0]), metres * cycle.speed
+    return Walked(made, frames, cycle, period, gone, speed, strides.shortest, replaced, done.plan, measures)
 
 
 def _frames(
@@ -277,7 +281,8 @@ def _frames(
     length, ways = way
     time = timeline(cycle, length, seconds, settings, ways)
     if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
-        time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings)
+        shorter = _shorter(cycle, choice, seconds)  # it ends before the cycles do
+        time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
     frames = start + np.arange(len(time.times), dtype=np.float64)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")

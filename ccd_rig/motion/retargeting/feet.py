@@ -286,50 +286,51 @@ def locked(
     offsets = np.zeros_like(balls)
     weights: Array = np.zeros(len(balls))
     relative = balls - contacts.velocity * times[:, None]
+    points = {SolePart.BALL: relative, **{part: relative + arm for part, arm in arms.items()}}
     steps: list[list[tuple[Hold, Array]]] = []
     for k, phase in enumerate(phases):
         place = relative[phase.first : phase.last + 1].mean(axis=0)
         place[2] = contacts.heights[k] + sole.height
-        steps.append(
-            _step(phase, place - relative, relative, arms, contacts.rolls[k] if contacts.rolls else ())
-        )
-        for hold, offset in steps[-1]:
+        steps.append(_step(phase, place, points, contacts.rolls[k] if contacts.rolls else ()))
+        for hold, place in steps[-1]:
             rows = slice(hold.first, hold.last + 1)
-            offsets[rows], weights[rows] = offset[rows], 1.0
+            offsets[rows], weights[rows] = place - points[hold.part][rows], 1.0
     edges = [-1, *(edge for step in steps for edge in (step[0][0].first, step[-1][0].last)), len(times)]
     for k, step in enumerate(steps):
         before, first, last, after = edges[2 * k : 2 * k + 4]
         room_before = times[first] - times[before] if before >= 0 else math.inf
         room_after = times[after] - times[last] if after < len(times) else math.inf
-        for offset, edge, room, sign in (
-            (step[0][1], first, room_before, -1.0),
-            (step[-1][1], last, room_after, 1.0),
+        for (hold, place), edge, room, sign in (
+            (step[0], first, room_before, -1.0),
+            (step[-1], last, room_after, 1.0),
         ):
-            beyond, weight = fade_out(offset, times, edge, sign * min(blend, room))
-            offsets += beyond
-            weights = np.minimum(1.0, weights + weight)
+            near = place - points[hold.part][_beside(edge)]
+            rows, beyond, weight = fade_out(near, times, edge, sign * min(blend, room))
+            offsets[rows] += beyond
+            weights[rows] = np.minimum(1.0, weights[rows] + weight)
     return offsets, weights, tuple(hold for step in steps for hold, _ in step)
 
 
-def fade_out(values: Array, times: Array, edge: int, span: float) -> tuple[Array, Array]:
-    """Fade values (F, k) from an edge to zero: (F, k) values beyond it, and (F,) their weights.
+def fade_out(near: Array, times: Array, edge: int, span: float) -> tuple[slice, Array, Array]:
+    """Fade values from an edge to zero: the R rows beyond it, (R, k) values there, and (R,) their weights.
 
     Args:
-        values: the fade starts with their value and velocity at the edge.
+        near: (n, k) values at the rows `_beside` the edge. Value and velocity there start the fade.
         times: (F,) seconds.
         edge: index of its frame.
-        span: seconds of the fade, negative before the edge; results are 0 elsewhere.
+        span: seconds of the fade, negative before the edge.
     """
-    faded, weights = np.zeros_like(values), np.zeros(len(times))
     rows, u = _beyond(times, edge, span)
-    if len(u) == 0:
-        return faded, weights
-    weights[rows] = (1.0 + 2.0 * u) * (1.0 - u) ** 2
-    start = max(0, edge - 1)
-    near = slice(start, edge + 2)
-    velocity = np.gradient(values[near], times[near], axis=0)[edge - start]
-    faded[rows] = weights[rows, None] * values[edge] + (span * u * (1.0 - u) ** 2)[:, None] * velocity
-    return faded, weights
+    weights = (1.0 + 2.0 * u) * (1.0 - u) ** 2
+    beside = _beside(edge)
+    velocity = np.gradient(near, times[beside], axis=0)[edge - beside.start] if len(u) else np.zeros(1)
+    faded = weights[:, None] * near[edge - beside.start]
+    return rows, faded + (span * u * (1.0 - u) ** 2)[:, None] * velocity, weights
+
+
+def _beside(edge: int) -> slice:
+    """The row of an edge, with those before and after it."""
+    return slice(max(0, edge - 1), edge + 2)
 
 
 def _beyond(times: Array, edge: int, span: float) -> tuple[slice, Array]:
@@ -355,22 +356,22 @@ def faded(values: Array, contacts: Contacts, blend: float) -> Array:
 
 
 def _step(
-    phase: Phase, offset: Array, relative: Array, arms: Mapping[SolePart, Array], rolls: Sequence[Hold]
+    phase: Phase, place: Array, points: Mapping[SolePart, Array], rolls: Sequence[Hold]
 ) -> list[tuple[Hold, Array]]:
-    """The locked points of a step in order, each with the offsets (F, 3) that lock it.
+    """The locked points of a step in order, each with the place (3,) relative to the ground where it is.
 
     Args:
-        offset: (F, 3) that locks the ball.
-        relative: (F, 3) the ball relative to the ground, as it moves freely.
-        arms: (F, 3) from the ball to the other points.
+        place: (3,) of the ball.
+        points: (F, 3) relative to the ground, as they move freely.
         rolls: before and after the phase.
     """
-    locks = [(Hold(SolePart.BALL, *phase), offset)]
+    locks = [(Hold(SolePart.BALL, *phase), place)]
     for hold in rolls:
-        if hold.part in arms:
+        if hold.part in points:
             is_before = hold.last < phase.first
-            point, edge = relative + arms[hold.part], phase.first if is_before else phase.last
-            locks.insert(0 if is_before else len(locks), (hold, offset[edge] + point[edge] - point))
+            edge = phase.first if is_before else phase.last
+            there = place - points[SolePart.BALL][edge] + points[hold.part][edge]
+            locks.insert(0 if is_before else len(locks), (hold, there))
     return locks
 
 
@@ -406,22 +407,24 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     vectors = np.zeros_like(tips)
     for k, (first, last) in enumerate(phases):
         flat = along * _pivoted(ahead[first : last + 1]) - (0.0, 0.0, sole.height)
-        arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
+        start = _beside(first).start
+        near = np.arange(start, min(last + 2, len(tips)))  # the phase, and the rows beside it
+        arcs = shortest(tips[near], flat[np.clip(near - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
         angles = 2.0 * batch.arctan2(sines, arcs[:, 0])
         turn = arcs[:, 1:] * (angles / np.maximum(sines, 1e-12))[:, None]
         side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
         turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
-        over = float(angles[first : last + 1].mean())
+        over = float(angles[first - start : last + 1 - start].mean())
         turn *= np.clip((OVER[1] - over) / (OVER[1] - OVER[0]), 0.0, 1.0)
-        vectors[first : last + 1] = turn[first : last + 1]
-        if k:
-            gap = float(times[first] - times[phases[k - 1].last])
-            vectors += fade_out(turn, times, first, -min(blend, gap))[0]
-        else:
-            vectors += fade_out(turn, times, first, -blend)[0]
-        gap = float(times[phases[k + 1].first] - times[last]) if k + 1 < len(phases) else math.inf
-        vectors += fade_out(turn, times, last, min(blend, gap))[0]
+        vectors[first : last + 1] = turn[first - start : last + 1 - start]
+        before = float(times[first] - times[phases[k - 1].last]) if k else math.inf
+        after = float(times[phases[k + 1].first] - times[last]) if k + 1 < len(phases) else math.inf
+        for edge, span in ((first, -min(blend, before)), (last, min(blend, after))):
+            beside = _beside(edge)
+            edge_turn = turn[beside.start - start : beside.stop - start]
+            rows, beyond, _ = fade_out(edge_turn, times, edge, span)
+            vectors[rows] += beyond
     angles = batch.length(vectors, -1)[:, None]
     half = 0.5 * angles
     turn = np.concatenate((np.cos(half), 0.5 * np.sinc(half / math.pi) * vectors), axis=1)

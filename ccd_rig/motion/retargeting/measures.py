@@ -7,7 +7,7 @@ count, the largest value is told, and the mean of drift and slide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -84,6 +84,26 @@ class Measures:
     moved_frames: int  # frames in which the hips were moved for legs to reach
     moved: float  # by how much at most, metres
     has_legs: bool = True  # whether legs are mapped; else nothing is told of feet
+
+    def scaled(self, factor: float) -> Measures:
+        """Return the same in another unit of length."""
+        stances = [
+            replace(
+                stance,
+                drift=factor * stance.drift,
+                slide=factor * stance.slide,
+                source_slide=factor * stance.source_slide,
+            )
+            for stance in self.stances
+        ]
+        return replace(
+            self,
+            stances=stances,
+            penetration=factor * self.penetration,
+            hover=factor * self.hover,
+            ground=None if self.ground is None else factor * self.ground,
+            moved=factor * self.moved,
+        )
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:

@@ -111,17 +111,18 @@ def _rolls(
             start = rolls[-1][-1].last + 1
         start = max(start, phases[k - 1].last + 1 if k else 0)
         end = phases[k + 1].first if k + 1 < len(phases) else count
-        points = _sole_points(source, figure_map, limb, phase)
+        near = slice(max(start - 1, 0), end + 1)  # what may roll, and the rows beside it
+        points = _sole_points(source, figure_map, limb, phase, near)
         downs = {}
         for part, point in points.items():
-            over_ground = point - velocity * source.times[:, None]
-            speeds = batch.length(np.gradient(over_ground, source.times, axis=0), -1)
-            downs[part] = (speeds < slow) & (point[:, 2] < balls[:, 2])
+            over_ground = point - velocity * source.times[near, None]
+            speeds = batch.length(np.gradient(over_ground, source.times[near], axis=0), -1)
+            downs[part] = (speeds < slow) & (point[:, 2] < balls[near, 2])
         holds = []
         for rows in (np.arange(phase.first - 1, start - 1, -1), np.arange(phase.last + 1, end)):
             best: tuple[int, SolePart] = (0, SolePart.BALL)
             for part, is_down in downs.items():
-                length = int(np.argmin(np.append(is_down[rows], False)))
+                length = int(np.argmin(np.append(is_down[rows - near.start], False)))
                 best = max(best, (length, part), key=lambda each: each[0])
             if best[0]:
                 ends = sorted((int(rows[0]), int(rows[best[0] - 1])))
@@ -131,9 +132,9 @@ def _rolls(
 
 
 def _sole_points(
-    source: SourceMotion, figure_map: FigureMap, limb: Limb, phase: Phase
+    source: SourceMotion, figure_map: FigureMap, limb: Limb, phase: Phase, rows: slice
 ) -> dict[SolePart, Array]:
-    """(F, 3) heel and end of the toes of the source, on the ground in the flattest frame of a phase."""
+    """(R, 3) heel and end of the source's toes at rows, on the ground in the flattest frame of a phase."""
     foot, toe = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
     ankles, balls = source.heads[:, foot], source.heads[:, toe]
     flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
@@ -143,8 +144,8 @@ def _sole_points(
     heel = turned(inverse(source.rotations[flat, foot]), heel)
     tip = turned(inverse(source.rotations[flat, toe]), TOES * along)
     return {
-        SolePart.HEEL: ankles + turned(source.rotations[:, foot], heel),
-        SolePart.TOES: balls + turned(source.rotations[:, toe], tip),
+        SolePart.HEEL: ankles[rows] + turned(source.rotations[rows, foot], heel),
+        SolePart.TOES: balls[rows] + turned(source.rotations[rows, toe], tip),
     }
 
 

@@ -6,7 +6,7 @@ Lengths are in metres, angles in radians. Turns and jerk stand beside those of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ STRAIGHT = 0.05
 STEADY = 0.5
 """Part of all bends of a leg in the cycle that must be to one side for it to have a usual one."""
 MISSED = 1e-3
-"""Metres by which an ankle may be off its place before the leg counts as stretched out."""
+"""Leg lengths by which an ankle may be off its place before the leg counts as stretched out."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ class WalkMeasures:
     jerk: float
     cycle_jerk: float
     moved: float
+
+    def scaled(self, factor: float) -> WalkMeasures:
+        """Return the same in another unit of length."""
+        names = ("slide", "penetration", "floating", "missed", "moved")
+        return replace(self, **{name: factor * getattr(self, name) for name in names})
 
 
 def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
@@ -107,7 +112,7 @@ def walk_measures(
         max(slides),
         max(depths),
         max(floats),
-        int((missed > MISSED).sum()),
+        int((missed > MISSED * cycle.leg).sum()),
         float(missed.max(initial=0.0)),
         flipped,
         _turn(rotations[:, seen], plan.times),

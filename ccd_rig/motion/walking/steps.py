@@ -639,10 +639,20 @@ def _borne(down: Indices, times: Array, blend: float) -> Array:
     rows = np.flatnonzero(down >= 0)
     if not len(rows):
         return np.zeros(len(down))
-    after = np.searchsorted(rows, np.arange(len(down))).clip(0, len(rows) - 1)
-    before = (after - 1).clip(0)
-    far = np.minimum(np.abs(times[rows[after]] - times), np.abs(times - times[rows[before]]))
+    before, after = _around(rows, len(down))
+    far = np.minimum(np.abs(times[after] - times), np.abs(times - times[before]))
     return batch.smooth_step(1.0 - far / blend)
+
+
+def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
+    """(F,) the last of some ascending rows before each of F, and the first at or after it; else the nearest.
+
+    Args:
+        rows: (n,), at least one.
+        count: F.
+    """
+    after = np.searchsorted(rows, np.arange(count)).clip(0, len(rows) - 1)
+    return rows[(after - 1).clip(0)], rows[after]
 
 
 def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
@@ -679,7 +689,8 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         hangs = lying[:, 2] > above(lying) + MET * length  # over an edge
         rests = np.flatnonzero(down)
         if len(rests):  # beyond a footfall they go over from how they lay
-            nearest = rests[np.abs(rests[:, None] - course.rows).argmin(axis=0)]
+            before, after = _around(rests, len(down))
+            nearest = np.where(course.rows - before <= after - course.rows, before, after)
             angle, hangs = angle[nearest], hangs[nearest]
         raised = np.where(down, angle - rise, borne * (angle - rise) + (1.0 - borne) * free)
         more = np.maximum(0.0, missing - raised) * ~down

@@ -226,6 +226,33 @@ def test_which_armature(cli, shot, edit, tmp_path, capfd):
     assert json.loads((tmp_path / "r.json").read_text())["armature"] == "Other"
 
 
+def test_a_constraint_that_one_of_several_rigs_has(cli, shot, edit, tmp_path, capfd):
+    def add_another(rig):
+        other = rigs.chain(4, 0.5)
+        other.name, rig.ccd_rig.constraints[0].target.location.y = "Other", 0.2
+        row = other.ccd_rig.constraints.add()
+        row.name, row.tip, row.target = "Foot", "bone_3", rig.ccd_rig.constraints[0].target
+
+    edit(add_another)
+    words = ["--constraint", "Foot"]
+    assert cli.main(["check", str(shot), *words]) == 0
+    said = capfd.readouterr().out
+    assert "Other: no problems" in said and "Rig:" not in said
+    report, job = tmp_path / "r.json", tmp_path / "job"
+    assert cli.main(["bake", str(shot), "--all", "--frames", "1-2", "--report", str(report), *words]) == 0
+    content = json.loads(report.read_text())
+    assert [each["armature"] for each in content["reports"]] == ["Other"]
+    assert cli.main(["farm", str(shot), "--output", str(job), *words]) == 0
+    (farmed,) = json.loads((job / "settings.json").read_text())["shots"]
+    assert {name: each["constraints"] for name, each in farmed["armatures"].items()} == {"Other": ["Foot"]}
+    both = [*words, "--constraint", "Hand"]  # each rig its own
+    assert cli.main(["check", str(shot), *both]) == 0
+    capfd.readouterr()
+    for command in (["check"], ["bake", "--all", "--report", str(report)], ["farm", "--output", str(job)]):
+        assert cli.main([command[0], str(shot), *command[1:], *words, "--constraint", "Tail"]) == 1
+        assert "no armature has a constraint 'Tail'; with CCD constraints: " in capfd.readouterr().err
+
+
 def test_no_armature_with_constraints(cli, shot, edit, capfd):
     edit(lambda rig: rig.ccd_rig.constraints.clear())
     assert cli.main(["check", str(shot)]) == 1

@@ -280,3 +280,19 @@ def test_two_bakes_at_once_leave_one_whole_file(cli, tmp_path):
     assert (content["frame_start"], content["frame_end"]) in ((1, 10), (11, 25))
     bpy.ops.wm.open_mainfile(filepath=str(output))
     assert bpy.data.objects["Rig"].ccd_rig.report.words.startswith(("10 of 10", "15 of 15"))
+
+
+def test_what_is_flushed_is_open_for_writing(ext, tmp_path, monkeypatch):
+    """FlushFileBuffers of Windows: "The file handle must have the GENERIC_WRITE access right"."""
+    flush, flushed = os.fsync, []
+
+    def flush_as_windows(descriptor):
+        os.write(descriptor, b"")  # EBADF if it is open for reading alone
+        flush(descriptor)
+        flushed.append(descriptor)
+
+    monkeypatch.setattr(os, "fsync", flush_as_windows)
+    file = tmp_path / "report.json"
+    with ext.module("ccd_rig.blender.atomic_write").replacing(file) as temporary:
+        temporary.write_bytes(b"words")
+    assert file.read_bytes() == b"words" and len(flushed) == 1

@@ -118,6 +118,22 @@ def test_a_second_run_does_what_has_changed(cli, ext, hero, tmp_path, capfd):
     assert again(job) == {"walk", "longer"}
 
 
+def test_files_that_a_farm_stages_as_links_are_known_again(cli, hero, tmp_path, capfd):
+    store, staged = tmp_path / "store", tmp_path / "staged"
+    clip = tmp_path / "clips/walk.blend"
+    job = job_of(cli, tmp_path, hero, clip)
+    for folder in (store, staged):
+        folder.mkdir()
+    for path, key in ((hero, "9b17"), (clip, "04ce")):  # by their contents
+        (store / key).write_bytes(path.read_bytes())
+        (staged / path.name).symlink_to(store / key)
+    assert job.carry_over(staged / clip.name, staged / hero.name) == 0
+    assert job.table() == 0
+    capfd.readouterr()
+    assert job.carry_over(staged / clip.name, staged / hero.name) == 0
+    assert "done before, and nothing has changed" in capfd.readouterr().out
+
+
 def test_a_clip_that_cannot_be_read_fails_alone(cli, hero, tmp_path, capfd):
     broken = tmp_path / "clips/broken.bvh"
     broken.write_text("nothing")

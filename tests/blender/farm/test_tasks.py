@@ -246,6 +246,34 @@ def test_a_library_that_has_changed_is_noticed(cli, tmp_path, capfd):
     assert "done before" in capfd.readouterr().out
 
 
+def test_files_that_a_farm_stages_as_links_are_known_again(cli, tmp_path, capfd):
+    library, file, store = tmp_path / "set.blend", tmp_path / "shot.blend", tmp_path / "store"
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.empty("Prop")
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    wander(file, SHORT)
+    with bpy.data.libraries.load(str(library), link=True, relative=True) as (_, wanted):
+        wanted.objects = ["Prop"]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    bpy.ops.wm.save_mainfile()
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "15"))
+    store.mkdir()
+    for node in ("one", "two"):
+        (tmp_path / node).mkdir()
+        for name, key in (("shot.blend", "9b17"), ("set.blend", "04ce")):  # by their contents
+            (store / key).write_bytes((tmp_path / name).read_bytes())
+            (tmp_path / node / name).symlink_to(store / key)
+    assert job.bake(tmp_path / "one/shot.blend", 1) == 0
+    assert job.bake(tmp_path / "two/shot.blend", 2) == 0
+    assert job.join(tmp_path / "two/shot.blend") == 0
+    capfd.readouterr()
+    assert job.join(tmp_path / "one/shot.blend") == 0
+    assert "done before" in capfd.readouterr().out
+    (tmp_path / "one/set.blend").unlink()
+    (tmp_path / "one/set.blend").write_bytes(library.read_bytes() + b"changed")
+    assert job.join(tmp_path / "one/shot.blend") == 1  # its chunks were made with another library
+
+
 def test_a_result_that_was_changed_is_made_again(cli, tmp_path, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     job = Job(cli, tmp_path / "job", file)
@@ -333,22 +361,36 @@ if Path("/proc/self/cmdline").exists():  # where the system lists its processes
         assert running_tasks(folder) == []
         assert [path for path in (folder / "baked").rglob("*") if path.is_file()] == []
 
-    def test_the_menu_writes_the_job_of_the_open_file(ext, cli, tmp_path):
-        bpy.ops.wm.read_homefile(use_empty=True)
-        assert not bpy.ops.ccd_rig.farm.poll()
-        file = wander(tmp_path / "shot.blend", LONG)
-        rig = bpy.data.objects["Rig"]
-        rig.ccd_rig.bake.step = 2
-        rigs.activate(rig)
-        bpy.ops.wm.save_mainfile()
-        assert bpy.ops.ccd_rig.farm(directory=str(tmp_path), chunk=200) == {"FINISHED"}
-        folder = tmp_path / "shot_job"
-        content = json.loads((folder / "settings.json").read_text())
-        assert [shot["armatures"]["Rig"]["step"] for shot in content["shots"]] == [2]
-        template = json.loads((folder / "template.json").read_text())
-        onrun = template["steps"][0]["script"]["actions"]["onRun"]
-        assert onrun["args"][:3] == ["-b", "--disable-autoexec", "--offline-mode"]
-        job = Job(cli, tmp_path / "other", file)
-        job.folder, job.baked = folder, folder / "baked"
-        job.run_all()
-        assert len((folder / "baked/table.csv").read_text().splitlines()) == 2
+
+def test_the_menu_writes_the_job_of_the_open_file(ext, cli, tmp_path):
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert not bpy.ops.ccd_rig.farm.poll()
+    file = wander(tmp_path / "shot.blend", LONG)
+    rig = bpy.data.objects["Rig"]
+    rig.ccd_rig.bake.step = 2
+    rigs.activate(rig)
+    bpy.ops.wm.save_mainfile()
+    assert bpy.ops.ccd_rig.farm(directory=str(tmp_path), chunk=200) == {"FINISHED"}
+    folder = tmp_path / "shot_job"
+    content = json.loads((folder / "settings.json").read_text())
+    assert [shot["armatures"]["Rig"]["step"] for shot in content["shots"]] == [2]
+    template = json.loads((folder / "template.json").read_text())
+    onrun = template["steps"][0]["script"]["actions"]["onRun"]
+    assert onrun["args"][:3] == ["-b", "--disable-autoexec", "--offline-mode"]
+    job = Job(cli, tmp_path / "other", file)
+    job.folder, job.baked = folder, folder / "baked"
+    job.run_all()
+    assert len((folder / "baked/table.csv").read_text().splitlines()) == 2
+
+
+def test_the_menu_writes_the_job_of_a_file_opened_through_a_link(cli, tmp_path):
+    real, link = tmp_path / "version_7.blend", tmp_path / "shot.blend"
+    wander(real, SHORT)
+    link.symlink_to(real.name)
+    bpy.ops.wm.open_mainfile(filepath=str(link))
+    assert bpy.ops.ccd_rig.farm(directory=str(tmp_path)) == {"FINISHED"}
+    job = Job(cli, tmp_path / "other", link)
+    job.folder = tmp_path / "shot_job"
+    job.baked = job.folder / "baked"
+    job.run_all()
+    assert (job.baked / "shot.blend").is_file()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import bpy
 import pytest
+import rigs
 from mathutils import Euler, Vector
 from named_humans import FAMILIES, human, nameless, recognise, words_of
 
@@ -102,3 +106,60 @@ def test_a_thumb_is_the_first_finger(ext):
     told = words_of(recognise(ext, [*bones, base, fingers, thumb]))
     assert told["LThumb"] == "left finger"
     assert (told["LeftFingerBase"], told["LeftHandFinger1"]) == ("left finger 2:1", "left finger 2:2")
+
+
+def test_the_figure_of_the_same_bones_is_recognised_once(ext, monkeypatch):
+    recognition = ext.module("ccd_rig.blender.figures.recognition")
+    recognise, seen = recognition.recognise, []
+    monkeypatch.setattr(recognition, "recognise", lambda *given: seen.append(given) or recognise(*given))
+    rig = rigs.armature(rigs.biped(), "Counted")
+    assert recognition.figure_of(rig) == recognition.figure_of(rig)
+    rigs.activate(rig)
+    assert recognition.figure_of(rig).roles["foot.L"].part.name == "FOOT"
+    assert len(seen) == 1
+    bpy.ops.object.mode_set(mode="EDIT")
+    rig.data.edit_bones["foot.L"].tail.x += 0.01
+    bpy.ops.object.mode_set(mode="POSE")
+    recognition.figure_of(rig)
+    assert len(seen) == 2
+
+
+def test_a_name_across_is_looked_up_among_the_names_not_searched_for(ext):
+    recognition = ext.module("ccd_rig.blender.figures.recognition")
+    role = ext.module("ccd_rig.blender.figures.role")
+
+    class Names:
+        """Names that cannot be gone through."""
+
+        def __contains__(self, name):
+            return name in ("hair.L", "hair.R")
+
+    figure = role.Figure(role.Kind.UNKNOWN, {})
+    assert recognition.partner_in(figure, Names(), "hair.L") == "hair.R"
+    assert recognition.partner_in(figure, Names(), "cape.L") == ""
+
+
+def test_mirror_images_are_looked_for_among_few_bones(ext):
+    """Two chains side by side: places are looked up in proportion to the bones."""
+    symmetry, role = (ext.module(f"ccd_rig.blender.figures.{name}") for name in ("symmetry", "role"))
+
+    class Places(dict):
+        count = 0
+
+        def __getitem__(self, name):
+            self.count += 1
+            return super().__getitem__(name)
+
+    counts = []
+    for length in (50, 100):
+        bones = [role.RestBone("root", "", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))]
+        for side, x in (("L", 1.0), ("R", -1.0)):
+            names = ["root", *(f"link{k}.{side}" for k in range(length))]
+            for k, (above, name) in enumerate(pairwise(names)):
+                bones.append(role.RestBone(name, above, (x, float(k), 0.0), (x, k + 1.0, 0.0)))
+        tree = role.SkeletonTree(bones)
+        places = Places(symmetry.joints(tree))
+        _, halves = symmetry._split(tree, places, Vector((1.0, 0.0, 0.0)), 0.0, 0.02 * length)
+        assert all(halves.partners[f"link{k}.L"] == f"link{k}.R" for k in range(length))
+        counts.append(places.count)
+    assert counts[1] < 2.5 * counts[0]

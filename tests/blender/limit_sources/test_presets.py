@@ -269,3 +269,25 @@ def test_a_joint_past_its_end_at_rest_has_room_there(ext):
         limit = rig.pose.bones[f"front_foot.{side}"].ccd_rig.limit
         assert limit.kind == "HINGE"
         assert limit.hinge_lower == pytest.approx(-room, abs=DEGREE)
+
+
+def test_rows_are_found_without_comparing_bones(ext):
+    """Fingers of one hand, whose bones come finger by finger or joint by joint."""
+
+    class Bone:
+        def __init__(self, name, parent):
+            self.name, self.parent, self.compared = name, parent, 0
+
+        def __eq__(self, other):
+            self.compared += 1
+            return self is other
+
+        __hash__ = None
+
+    hand = Bone("hand", None)
+    first = [Bone(f"{k}.1", hand) for k in range(30)]
+    second = [Bone(f"{k}.2", above) for k, above in enumerate(first)]
+    bones = [*first, *second]
+    rows = ext.module("ccd_rig.blender.limit_sources.presets").rows_of(bones)
+    assert [[bone.name for bone in row] for row in rows] == [[f"{k}.1", f"{k}.2"] for k in range(30)]
+    assert sum(bone.compared for bone in [hand, *bones]) <= len(bones)

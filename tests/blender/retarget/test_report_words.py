@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import bpy
 import pytest
 
 
@@ -109,3 +110,17 @@ def test_hips_that_move_and_joints_that_are_wrong(told):
     assert warnings == ("A knee or elbow bends to another side in 2 frames",)
     assert told(flipped=1)[0][-1] == "Knees and elbows bend to another side in 1 frame"
     assert told(broken=3)[0][-1] == "Limits are broken 3 times" and told(broken=3)[1] == ()
+
+
+def test_the_report_is_in_metres_by_the_scale_of_units(retarget, source, target):
+    choice, found = retarget.RetargetChoice(frames=(1, 25)), []
+    for scale in (1.0, 0.01):
+        bpy.context.scene.unit_settings.scale_length = scale
+        done = retarget.retarget_motion(bpy.context.scene, source, target, choice)
+        found.append(retarget.as_values(done))
+    for name in ("moved", "penetration", "hover", "ground"):
+        assert found[1][name] == pytest.approx(0.01 * found[0][name], abs=1e-9)
+    one, other = (values["stances"][0] for values in found)
+    for name in ("drift", "slide", "source_slide"):
+        assert other[name] == pytest.approx(0.01 * one[name], abs=1e-9)
+    assert found[1]["errors"] == pytest.approx(found[0]["errors"])

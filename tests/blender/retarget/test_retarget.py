@@ -343,3 +343,14 @@ def test_one_frame_is_enough(ext, source, target):
     module = ext.module("ccd_rig.blender.retarget.retarget")
     done = module.retarget_motion(bpy.context.scene, source, target, module.RetargetChoice(frames=(5, 5)))
     assert list(done.frames) == [5.0]
+
+
+@pytest.mark.parametrize("name", ["plain", 'quo"ted', "back\\slash", 'both"\\'])
+def test_a_driven_bone_is_known_by_any_name(ext, name):
+    rig = rigs.chain(3, 0.5)
+    rig.data.bones["bone_1"].name = name
+    figure_map = SimpleNamespace(sources={"bone_2": "head"})
+    is_controlled = ext.module("ccd_rig.blender.retarget.sampling").is_controlled
+    assert not is_controlled(rig, figure_map)
+    rig.pose.bones[name].driver_add("location", 0)
+    assert is_controlled(rig, figure_map)

@@ -166,3 +166,18 @@ def test_a_bvh_file_that_does_not_tell_its_rate_is_asked_about(ext, source, tmp_
     assert "walk.bvh: Frame Time 0 is not the time of a frame; give --source-fps" in capsys.readouterr().err
     assert main([*words, "--source-fps", "24"]) == 0
     assert json.loads(table.read_text())["walk.bvh"]["frames"] == 12
+
+
+def test_the_motion_of_a_bvh_file_is_named_as_the_file(ext, source, tmp_path):
+    """Blender's importer names its action so too, until what it read is gone."""
+    hero, clip, out = tmp_path / "hero.blend", tmp_path / "stride.bvh", tmp_path / "out.blend"
+    addon_utils.enable("io_anim_bvh")
+    rigs.activate(source)
+    bpy.ops.export_anim.bvh(filepath=str(clip), frame_start=1, frame_end=9)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    words = ["retarget", str(clip), str(hero), "--output", str(out), "--quiet"]
+    assert ext.module("ccd_rig.blender.cli.command_line").main(words) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    assert [action.name for action in bpy.data.actions] == ["stride"]

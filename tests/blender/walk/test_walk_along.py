@@ -635,3 +635,33 @@ def test_contacts_far_from_the_ground_are_refused(ext, channels):
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object.location.x = "OBJECT", 40.0
     with pytest.raises(RuntimeError, match="no ground is below its feet in frames 1 to"):
         influences(channels, rig, last)
+
+
+def test_a_walk_of_some_cycles_ends_at_the_last_key_at_most(ext, channels):
+    rig, path = walks.walk(ext), curve((0.0, 0.0, 0.0), (0.0, -10.0, 0.0))
+    walk_along(rig, path, cycles=3.0, use_end=True, frame_end=400)
+    whole = frames_of(rig)[-1]
+    assert 3 * walks.PERIOD < whole < 4 * walks.PERIOD  # beginning and end are eased
+    play(channels, rig, rig.ccd_rig.walk.cycle)
+    walk_along(rig, path, cycles=3.0, use_end=True, frame_end=60)
+    assert 60 - walks.PERIOD < frames_of(rig)[-1] <= 60  # it ends on both feet
+
+
+def test_the_report_is_in_metres_by_the_scale_of_units(ext):
+    """The same scene in centimetres: what was 2 m is 2 cm."""
+    walk, report = (ext.module(f"ccd_rig.blender.walk.{name}") for name in ("walk", "report"))
+    rig = walks.walk(ext)
+    rig.ccd_rig.walk.cycle = rig.animation_data.action
+    rig.ccd_rig.walk.curve = curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0))
+    found = []
+    for scale in (1.0, 0.01):
+        bpy.context.scene.unit_settings.scale_length = scale
+        done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+        found.append(report.as_values(done))
+        hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
+        assert done.length == pytest.approx(scale * (hips[0, 1] - hips[-1, 1]), rel=0.05)
+        assert f"{scale * walks.STRIDE * FPS / walks.PERIOD:.2f} m/s" in report.lines(done)[1]
+    for name in ("length", "speed", "slide", "penetration", "floating", "missed", "moved"):
+        assert found[1][name] == pytest.approx(0.01 * found[0][name], rel=1e-3, abs=1e-9)
+    for name in ("footfalls", "shortest", "turn", "stretched"):
+        assert found[1][name] == pytest.approx(found[0][name])

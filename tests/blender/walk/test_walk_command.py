@@ -62,6 +62,18 @@ def test_the_same_as_the_operator(main, shot, tmp_path, ext):
     assert found["turn"] == pytest.approx(by_command["turn"], rel=1e-4)
 
 
+@pytest.mark.parametrize("words", [["--cycle-frames", "-7-17"], ["--cycle-frames=-7:17"]])
+def test_frames_of_the_cycle_are_named_as_those_of_a_bake(main, channels, shot, tmp_path, words):
+    table = tmp_path / "out.json"
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    for each in channels.fcurves_of(bpy.data.objects["Walker"]):
+        for point in each.keyframe_points:
+            point.co_ui.x -= 8.0
+    bpy.ops.wm.save_mainfile()
+    assert main(["walk", str(shot), "--along", "Path", "--report", str(table), *words]) == 0
+    assert json.loads(table.read_text())["cycle"] == [-7.0, 17.0]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -75,7 +87,7 @@ def test_the_same_as_the_operator(main, shot, tmp_path, ext):
         (["--along", "Path", "--ground", "Moon", "--report", "R"], 1, "no object or collection 'Moon'"),
         (["--along", "Path", "--ground", "Walker", "--report", "R"], 1, "no ground with faces 'Walker'"),
         (["--along", "Path", "--stride", "0", "--report", "R"], 2, "stride must be"),
-        (["--along", "Path", "--cycle-frames", "x", "--report", "R"], 2, "give two frames"),
+        (["--along", "Path", "--cycle-frames", "x", "--report", "R"], 2, "'x' is not a frame range"),
         (["--report", "R"], 2, "--along"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import tracemalloc
 
 import bipeds
 import numpy as np
@@ -773,8 +774,8 @@ def test_what_a_step_rolls_on_begins_where_the_one_before_has_ended(monkeypatch)
     source = bipeds.source_of(figure, *bipeds.turns(figure, 40, size=0.0))
     phases = [Phase(5, 8), Phase(14, 18), Phase(25, 30)]
 
-    def points(_source, _figure_map, _leg, phase):
-        place = np.tile((0.0, 0.0, 9.0 if phase is phases[1] else -9.0), (40, 1))
+    def points(_source, _figure_map, _leg, phase, rows):
+        place = np.tile((0.0, 0.0, 9.0 if phase is phases[1] else -9.0), (40, 1))[rows]
         return {SolePart.HEEL: place, SolePart.TOES: place}
 
     monkeypatch.setattr(stances, "_sole_points", points)
@@ -783,3 +784,20 @@ def test_what_a_step_rolls_on_begins_where_the_one_before_has_ended(monkeypatch)
     assert spans == [[(0, 4), (9, 13)], [], [(19, 24), (31, 39)]]
     both = stances._rolls(source, bipeds.figure_map(), leg, phases[::2], np.zeros(3), 0.1)
     assert [[(first, last) for _, first, last in holds] for holds in both] == [[(0, 4), (9, 24)], [(31, 39)]]
+
+
+def test_memory_grows_as_the_frames_do():
+    """A walk of 25 frames a step, with a roll before each."""
+    peaks = []
+    for count in (1000, 2000):
+        level, balls = np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)), np.zeros((count, 3))
+        phases = [Phase(first, first + 12) for first in range(5, count - 20, 25)]
+        rolls = [(Hold(SolePart.HEEL, first - 2, first - 1),) for first, _ in phases]
+        heights, times = np.zeros(len(phases)), np.arange(count) / 24.0
+        contacts = Contacts(phases, times, np.zeros(3), heights, 0.0, 0.1, rolls)
+        tracemalloc.start()
+        feet.locked(balls, {SolePart.HEEL: balls - (0.1, 0.0, 0.0)}, PAW, contacts, 0.15)
+        feet.flat_toes(level, level, PAW, contacts, 0.15)
+        peaks.append(tracemalloc.get_traced_memory()[1] / count)
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]

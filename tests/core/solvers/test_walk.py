@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import tracemalloc
 from itertools import pairwise
 
 import bipeds
@@ -572,6 +573,17 @@ def test_the_same_again_has_the_same_keys(cycle):
 
 
 # Bad input -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.mass
+def test_memory_grows_as_the_frames_do(cycle):
+    peaks = []
+    for length in (20.0, 40.0):
+        tracemalloc.start()
+        result = walked(cycle, ((0.0, 0.0, 0.0), (0.0, -length, 0.0)))[0]
+        peaks.append(tracemalloc.get_traced_memory()[1] / len(result.rotations))
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def wall(x, y):
