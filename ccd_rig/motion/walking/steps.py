@@ -426,8 +426,8 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             turns[rows] = batch.slerp(NO_TURN, turns[rests[-1]], 1.0 - p, -1)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     for rows, u, _, _ in swings:  # a foot is quicker than the body, and would turn as much quicker in a bend
-        ends = headings[[max(rows[0] - 1, 0), min(rows[-1] + 1, count - 1)]]
-        headings[rows] = ends[0] + evenly(u) * (ends[1] - ends[0])
+        first, last = headings[[max(rows[0] - 1, 0), min(rows[-1] + 1, count - 1)]]
+        headings[rows] = first + evenly(u) * (last - first)
     xy, slopes = xy + carried[:, :2], product(turns, slopes)
     upright = product(slopes, batch.about(UP, headings + yaws))
     feet = product(upright, feet)
