@@ -213,8 +213,8 @@ def _continued(
         if (still is None and not is_sloped) or any(not each.mute for each in fcurve.modifiers):
             return None  # the modifier Cycles would repeat more frames
         places = [place, place + way * frame][: 2 if is_sloped else 1][::way]
-        values = [fcurve.evaluate(each) if len(times) else still for each in places]
-        return _fresh(np.column_stack([places, values]), "LINEAR"), np.zeros(len(places), np.bool_)
+        seen = [(each, fcurve.evaluate(each) if len(times) else still) for each in places]
+        return _fresh(np.array(seen, np.float64), "LINEAR"), np.zeros(len(places), np.bool_)
     near = int(side[-1 if way < 0 else 0])
     inner = near - way  # the key on the other side of the place
     if way * float(times[near]) <= way * place + MERGE_DISTANCE:
@@ -247,8 +247,10 @@ def _continued(
     else:
         # An easing has no part with the same shape, so each frame gets a key.
         count = 1 if kind <= _LINEAR else len(every)
-        co_beside = np.column_stack([every[:count], values[:count]])[::way]
-        added = _fresh(co_beside, "CONSTANT" if kind == _CONSTANT else "LINEAR")
+        added = _fresh(
+            np.stack([every[:count], values[:count]], axis=1)[::way],
+            "CONSTANT" if kind == _CONSTANT else "LINEAR",
+        )
         if way < 0:
             keys["interpolation"][last] = _LINEAR
     parts = [(keys, np.ones(len(side), np.bool_)), (added, np.full(len(added["co"]), halves is not None))]
