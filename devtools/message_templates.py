@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 MOST = 16
 """Maximum of templates of a text; further choices become holes."""
-DECLARE = {"STORED", "UNANIMATED", "LAST", "ONCE", "HIDDEN", "declare"}
+DECLARE = {"STORED", "UNANIMATED", "SETTING", "KEYED", "LAST", "ONCE", "HIDDEN", "declare"}
 """Names of `registration.Declare` objects, whose methods take a label and a tooltip."""
 LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}
 """Keywords and class attributes whose values are texts even if they are single words."""

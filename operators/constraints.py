@@ -12,8 +12,7 @@ from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
 from ..ccd_rig.blender.properties.active_rig import active_rig, keep_overrides
-from ..ccd_rig.blender.properties.constraint_group import KIND_ITEMS
-from ..ccd_rig.blender.properties.constraint_kinds import KINDS, set_kind
+from ..ccd_rig.blender.properties.constraint_kinds import KIND_ITEMS, KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds, Kind
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.rig import armature

@@ -12,9 +12,8 @@ from ..ccd_rig.blender.bake import switches, target_motion
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_group import AXES, OFFSET_SPACES
 from ..ccd_rig.blender.properties.constraint_kinds import kind_of
-from ..ccd_rig.blender.properties.constraint_values import AXES as DIRECTIONS
+from ..ccd_rig.blender.properties.constraint_values import AXES, AXIS_ITEMS, OFFSET_SPACES
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
@@ -202,7 +201,7 @@ def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, 
     rig.ccd_rig.active_index = active_index
 
 
-AXIS_NAMES = {item[0]: item[1] for item in AXES}
+AXIS_NAMES = {item[0]: item[1] for item in AXIS_ITEMS}
 SPACE_NAMES = {item[0]: item[1] for item in OFFSET_SPACES}
 
 
@@ -215,7 +214,7 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
     )
 
     distance: LAST.number("Distance", "How far, in the unit of Offset Space", default=0.1, subtype="DISTANCE")
-    direction: LAST.enum("Direction", "Along which axis of Offset Space", items=AXES, default="POS_Z")
+    direction: LAST.enum("Direction", "Along which axis of Offset Space", items=AXIS_ITEMS, default="POS_Z")
     start: ONCE.integer("Start Frame", "First frame of the whole shift; when not set, the present frame")
     end: ONCE.integer("End Frame", "Last frame of the whole shift; when not set, a second after the first")
     falloff: LAST.integer(
@@ -238,7 +237,7 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
         if not self.properties.is_property_set("end"):
             self.end = self.start + round(scene.render.fps / scene.render.fps_base)
         span = target_motion.Span(self.start, self.end, self.falloff)
-        shift = self.distance * Vector(DIRECTIONS[self.direction])
+        shift = self.distance * Vector(AXES[self.direction])
         with ExitStack() as undo:
             target_motion.shift_over(scene, row, shift, span, undo)
             undo.pop_all()

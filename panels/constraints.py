@@ -10,8 +10,7 @@ from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
-from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
-from ..ccd_rig.blender.properties.constraint_kinds import body_words, kind_of
+from ..ccd_rig.blender.properties.constraint_kinds import CCD_RIG_PG_constraint, body_words, kind_of
 from ..ccd_rig.blender.properties.constraint_list import has_influence_keys, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
 from .sidebar import Sidebar, draw_line, draw_words

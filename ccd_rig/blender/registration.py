@@ -2,6 +2,7 @@
 """What is registered in Blender: properties with their callbacks, and the classes of a package."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import field, fields
 from functools import partialmethod
 from importlib import import_module
 from pkgutil import iter_modules
@@ -19,7 +20,11 @@ class Declare:
         self._shared = shared
 
     def _declare(self, function: Any, name: str, description: str, **keywords: Any) -> Any:
-        return function(name=name, description=description, **{**self._shared, **keywords})
+        return self.declared(function(name=name, description=description, **{**self._shared, **keywords}))
+
+    def declared(self, declared: Any) -> Any:
+        """Return what stands for a property in its class: the property."""
+        return declared
 
     boolean = partialmethod(_declare, props.BoolProperty)
     booleans = partialmethod(_declare, props.BoolVectorProperty)
@@ -37,11 +42,44 @@ class Declare:
         return self._declare(props.CollectionProperty, name, description, **keywords)
 
 
+class DeclareFields(Declare):
+    """Declares fields of a dataclass, each by the property that stores it, whose default is the field's."""
+
+    def declared(self, declared: Any) -> Any:
+        """Return the field of a property; that of a pointer holds the name of the object."""
+        keywords = declared.keywords
+        if "items" in keywords:
+            default = keywords.get("default", keywords["items"][0][0])
+        elif "size" in keywords:
+            default = keywords.get("default", (0.0,) * keywords["size"])
+        else:
+            default = keywords.get("default", _EMPTY[declared.function])
+        return field(default=default, metadata={"property": declared, "declare": self})
+
+
+_EMPTY: dict[Any, Any] = {
+    props.BoolProperty: False,
+    props.FloatProperty: 0.0,
+    props.IntProperty: 0,
+    props.PointerProperty: "",
+    props.StringProperty: "",
+}
+
+
+def properties_of(table: Any) -> dict[str, Any]:
+    """Return the properties that store the fields of a dataclass, by name; see `DeclareFields`."""
+    return {each.name: each.metadata["property"] for each in fields(table) if "property" in each.metadata}
+
+
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
 STORED = Declare(override=OVERRIDE)
 """Properties of armatures and bones, which a library override may change."""
 UNANIMATED = Declare(override=OVERRIDE, options=set())
 """Like `STORED`, without keys and drivers."""
+SETTING = DeclareFields(override=OVERRIDE)
+"""Settings of a constraint: fields of a dataclass, stored by properties as those of `STORED`."""
+KEYED = DeclareFields(override=OVERRIDE)
+"""Like `SETTING`, of settings that a bake reads at every frame if keys or drivers move them."""
 LAST = Declare()
 """Properties that keep their value, such as options of commands from call to call."""
 ONCE = Declare(options={"SKIP_SAVE"})
@@ -62,17 +100,17 @@ class Calls:
 
     def attach(self, group: Any, names: Iterable[str], **functions: Callable[..., Any]) -> None:
         """Let properties of a class that is not registered yet call functions, such as `update`."""
-        fields = group.__annotations__
+        declared = group.__annotations__
         for name in names:
-            plain = fields[name]
-            self._plain.append((fields, name, plain))
-            fields[name] = plain.function(**plain.keywords, **functions)
+            plain = declared[name]
+            self._plain.append((declared, name, plain))
+            declared[name] = plain.function(**plain.keywords, **functions)
 
     def detach(self) -> None:
         """Restore the plain properties after the classes were unregistered."""
         while self._plain:
-            fields, name, plain = self._plain.pop()
-            fields[name] = plain
+            declared, name, plain = self._plain.pop()
+            declared[name] = plain
 
 
 Handler = TypeVar("Handler", bound=Callable[..., None])

@@ -45,7 +45,7 @@ from .keys import channels
 from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
-from .properties.constraint_group import CCD_RIG_PG_constraint
+from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits

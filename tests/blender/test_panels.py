@@ -184,7 +184,7 @@ def test_a_problem_is_found_for_the_list(ext, rig):
 def test_no_label_has_two_meanings(ext):
     """What stands beside a field tells it from all others in panels; Min and Max stand by their kind."""
     modules = {
-        "constraint_group": ("CCD_RIG_PG_constraint",),
+        "constraint_kinds": ("CCD_RIG_PG_constraint",),
         "solver_settings": ("CCD_RIG_PG_solver",),
         "limits": ("CCD_RIG_PG_limit",),
         "joints": ("CCD_RIG_PG_joint", "CCD_RIG_PG_comfort"),

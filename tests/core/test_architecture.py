@@ -370,7 +370,8 @@ KIND: Insertions = {
     label = "Align"
     description = "An axis of the bone points along an axis of the target, wherever that is"
     icon = "CON_TRACKTO"
-    fixed = MappingProxyType({**Reach.fixed, "use_position": False, "rotation": "DIRECTION", "method": "CCD"})
+    unused = (*Reach.unused, "method")
+    fixed = MappingProxyType({"use_position": False, "rotation": "DIRECTION"})
     panels = ("importance",)
 
     def chain_length(self, _armature_object: bpy.types.Object, _tip: str) -> int:
@@ -452,6 +453,82 @@ bpy.context.view_layer.update()
 along = target.matrix_world.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 points = rig.pose.bones["lower"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 assert points.angle(along) < 2e-3, points
+""",
+    )
+
+
+# A setting of a constraint --------------------------------------------------------------------------
+
+SETTING: Insertions = {
+    "ccd_rig/blender/properties/constraint_values.py": [
+        (
+            "    effector_offset: tuple",
+            '    backward: bool = SETTING.boolean("Backward", "Point away from it", default=True)\n',
+        )
+    ],
+    "ccd_rig/blender/properties/constraint_kinds.py": [
+        (
+            "        wanted.append(DirectionGoal(",
+            "        axis = -axis if constraint.backward else axis\n",
+        ),
+        (
+            '        end = Shown(constraint, "use_tail", is_active',
+            '        yield Line((Shown(constraint, "backward"),))\n',
+        ),
+    ],
+}
+
+
+def test_a_setting_of_a_constraint_is_added(tmp_path):
+    """Whether an axis points away from the target's: stored, saved, shown and solved."""
+    followed(
+        tmp_path,
+        "a setting of a constraint",
+        SETTING,
+        """
+import bpy
+from mathutils import Vector
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender import setup_files
+from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
+from rig_copy.panels import constraints
+blender.register(), operators.register(), panels.register()
+
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+target = bpy.data.objects.new("Target", None)
+target.rotation_euler = (0.0, 0.0, -1.0)
+for thing in (rig, target):
+    bpy.context.scene.collection.objects.link(thing)
+bpy.context.view_layer.objects.active = rig
+bpy.ops.object.mode_set(mode="EDIT")
+bone = rig.data.edit_bones.new("bone")
+bone.tail = (0.0, 0.0, 1.0)
+bpy.ops.object.mode_set(mode="POSE")
+row = constraint_list.add(rig, "Pointing", "bone")
+row.target, row.use_position, row.rotation = target, False, "DIRECTION"
+assert constraint_kinds.value_of(row).backward is True, "not its default"
+assert "backward" not in setup_files.setup_of(rig).constraints[0]
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+constraints._draw_row(Layout(), bpy.context, rig, row)
+assert "backward" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+
+along = target.rotation_euler.to_matrix() @ Vector((0.0, 1.0, 0.0))
+for backward, wanted in ((True, -along), (False, along)):
+    row.backward = backward
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    bpy.context.view_layer.update()
+    points = rig.pose.bones["bone"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
+    assert points.angle(wanted) < 2e-3, (backward, points)
+setup = setup_files.setup_of(rig)
+assert setup.constraints[0]["backward"] is False
+row.property_unset("backward")
+setup_files.apply(rig, setup)
+assert row.backward is False
 """,
     )
 

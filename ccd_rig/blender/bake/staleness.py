@@ -102,7 +102,7 @@ def _value(
 
 @lru_cache(maxsize=128)
 def fields(group: type) -> tuple[tuple[str, str], ...]:
-    """Names and sorts of a group's properties; the property `kind` comes first."""
+    """Names and sorts of a group's properties, by name, whatever order declares them; `kind` comes first."""
     properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
     sorts = []
     for name, field in properties.items():
@@ -111,7 +111,7 @@ def fields(group: type) -> tuple[tuple[str, str], ...]:
             if getattr(field, "is_array", False):
                 sort = "MATRIX" if field.subtype == "MATRIX" else "ARRAY"
             sorts.append((name, sort))
-    return tuple(sorted(sorts, key=lambda pair: pair[0] != "kind"))
+    return tuple(sorted(sorts, key=lambda pair: (pair[0] != "kind", pair)))
 
 
 KeysOf: TypeAlias = Callable[[Any], Sequence[Curves]]

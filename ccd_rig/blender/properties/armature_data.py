@@ -18,8 +18,8 @@ import bpy
 from ...motion.walking.settings import WalkSettings
 from ..languages.translation import CONTEXT
 from ..registration import STORED, Calls
-from . import body, constraint_group, pose_library, renamed_bones, retarget_group
-from .constraint_group import CCD_RIG_PG_constraint
+from . import body, constraint_kinds, pose_library, renamed_bones, retarget_group
+from .constraint_kinds import CCD_RIG_PG_constraint
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint
 from .limits import CCD_RIG_PG_limit
@@ -263,7 +263,7 @@ CLASSES = (
 
 def register() -> None:
     """Register the property groups and attach them to objects and pose bones."""
-    CALLS.attach(CCD_RIG_PG_constraint, ("name",), update=constraint_group.keep_name_unique)
+    CALLS.attach(CCD_RIG_PG_constraint, ("name",), update=constraint_kinds.keep_name_unique)
     CALLS.attach(CCD_RIG_PG_constraint, renamed_bones.CALLERS, update=renamed_bones.on_named)
     CALLS.attach(CCD_RIG_PG_pose, ("name",), update=pose_library.keep_name_unique)
     CALLS.attach(CCD_RIG_PG_retarget, retarget_group.SETTINGS, update=retarget_group.update_preview)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kinds of constraints, each with all its answers, and stored constraints as values."""
+"""Kinds of constraints, each with all its answers; stored constraints, and their values."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,13 +13,16 @@ from mathutils import Vector
 from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
+from ..registration import STORED
 from . import body, constraint_list, joints
 from .constraint_values import (
     AXES,
+    METHODS,
     PLANT,
     PLANTED,
+    PROPERTIES,
     SAMPLED,
-    WHOLE,
+    UNKNOWN,
     Constraint,
     Holds,
     Kind,
@@ -30,37 +31,36 @@ from .constraint_values import (
     Shown,
     TargetSample,
 )
+from .names import unique_name
 from .problems import suggestion, target_problems
 
-METHODS = (
-    ("CCD", "Loop", "All bones of the chain together, by the solver of the armature's settings", 0),
-    (
-        "TWO_BONE_TIP",
-        "Two-Bone Tip",
-        "By CCD, bone by bone, but the last two bones at once: bones further down stay still where the two "
-        "reach the target alone",
-        1,
-    ),
-    (
-        "TWO_BONE",
-        "Two Bones",
-        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
-        2,
-    ),
-    (
-        "TRIANGLE",
-        "Target Triangle",
-        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
-        "chain and the target; limits hold, and may keep it from the target",
-        3,
-    ),
-)
+UNBOUNDED = 1e9
+"""Upper bound from which a property has none."""
 LABELS = {name: label for name, label, _, _ in METHODS}
 SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
 """Methods with a closed form, whose bones can have no other constraint."""
 
 
 # Reach ------------------------------------------------------------------------------------------------------
+
+
+def number_problems(constraint: Any) -> Iterator[Problem]:
+    """Yield the settings of a stored constraint that are in force and out of range, as scripts can store."""
+    kind = kind_of(constraint)
+    used = ("influence", "effector_offset", *kind.sampled(constraint))
+    for name in (name for name in used if name not in kind.unused):
+        declared, value = constraint.bl_rna.properties[name], getattr(constraint, name)
+        lower, upper = declared.hard_min, declared.hard_max
+        wrong = [each for each in (value if declared.is_array else (value,)) if not lower <= each <= upper]
+        if not wrong:  # NaN is in no range
+            continue
+        label = declared.name
+        message = f"Constraint '{constraint.name}': {label} is not a number: set it to 0"
+        if upper < UNBOUNDED:
+            message = (
+                f"Constraint '{constraint.name}': {label} is {wrong[0]:g}: set it to {lower:g} to {upper:g}"
+            )
+        yield Problem("ERROR", constraint.name, message)
 
 
 class Reach(Kind):
@@ -72,7 +72,7 @@ class Reach(Kind):
     label = "Reach"
     description = "The bone reaches for a target: with its end, its rotation, or both"
     icon = "CON_KINEMATIC"
-    fixed = MappingProxyType({"holds": WHOLE, "on_ground": False})
+    unused = ("holds", "on_ground")
     reaches = True
     panels = ("rotation", "pole", "method", "effector", "importance", "extension")
 
@@ -81,14 +81,12 @@ class Reach(Kind):
 
     def sampled(self, constraint: Constraint) -> tuple[str, ...]:
         is_used = {
-            "offset": True,
-            "weight": True,
             "rotation_weight": constraint.rotation != "NONE",
             "pole_angle": bool(constraint.pole_target),
             "max_extension": constraint.use_position,
             "soft": constraint.use_position and constraint.method != "TRIANGLE",
         }
-        return tuple(name for name in SAMPLED if is_used[name])
+        return tuple(name for name in SAMPLED if is_used.get(name, True))
 
     def goals(self, skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
         return reach_goals(skeleton, constraint, target)
@@ -100,28 +98,12 @@ class Reach(Kind):
         if not constraint.use_position and constraint.rotation == "NONE":
             message = f"{where} asks for nothing: switch on Position, or choose a Rotation"
             yield Problem("ERROR", constraint.name, message)
-        if constraint.rotation != "NONE" and not (
-            math.isfinite(constraint.rotation_weight) and constraint.rotation_weight > 0.0
-        ):
-            message = f"{where}: rotation weight is {constraint.rotation_weight:g}: set it above 0"
-            yield Problem("ERROR", constraint.name, message)
         if constraint.rotation != "NONE" and constraint.rotation_bone:
             yield from _rotation_bone_problems(armature_object, constraint)
-        if not all(math.isfinite(value) for value in constraint.effector_offset):
-            message = f"{where}: Bone Offset is not a number: set it to 0"
-            yield Problem("ERROR", constraint.name, message)
-        if not 0.0 < constraint.max_extension <= 1.0:  # a script can store NaN
-            yield Problem(
-                "ERROR",
-                constraint.name,
-                f"{where}: Max Extension is {constraint.max_extension:g}: set it above 0 and at most to 1",
-            )
         yield from method_problems(constraint)
         if _end_is_fixed(armature_object, constraint):
             message = f"{where}: its one bone turns about its own head, which so stays where it is"
             yield Problem("WARNING", constraint.name, f"{message}: raise Chain Length, or switch on Use Tail")
-        if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
-            yield Problem("ERROR", constraint.name, f"{where}: soft is {constraint.soft:g}: set it to 0 to 1")
         bones = len(constraint_list.chain_of(armature_object, constraint))
         if (
             constraint.use_position
@@ -138,8 +120,6 @@ class Reach(Kind):
             yield from target_problems(
                 armature_object, constraint, scene, "pole", constraint.pole_target, constraint.pole_bone
             )
-            if not math.isfinite(constraint.pole_angle):  # a script can store NaN
-                yield Problem("ERROR", constraint.name, f"{where}: Pole Angle is not a number: set it to 0")
         elif constraint.pole_bone:
             bone = f"a pole bone '{constraint.pole_bone}'"
             message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
@@ -307,18 +287,17 @@ class Balance(Kind):
     label = "Balance"
     description = "The centre of mass of all bones that have a mass stays over a target"
     icon = "CON_PIVOT"
-    fixed = MappingProxyType(
-        {
-            "use_position": True,
-            "rotation": "NONE",
-            "pole_target": "",
-            "pole_bone": "",
-            "max_extension": 1.0,
-            "extension_joints": 0,
-            "method": "CCD",
-            "holds": WHOLE,
-            "on_ground": False,
-        }
+    unused = (
+        *(
+            "use_position",
+            "rotation",
+            "pole_target",
+            "pole_bone",
+            "max_extension",
+            "extension_joints",
+            "method",
+        ),
+        *("effector_offset", "holds", "on_ground"),
     )
     balances = True
     panels = ("importance",)
@@ -369,23 +348,19 @@ class Plant(Kind):
     label = "Plant"
     description = "The bone stays put in the world while Influence is above 0.5, and the figure moves over it"
     icon = "PINNED"
-    fixed = MappingProxyType(
-        {
-            "use_tail": False,
-            "use_position": True,
-            "rotation": "ORIENTATION",
-            "rotation_weight": 1.0,
-            "pole_target": "",
-            "pole_bone": "",
-            "priority": 0,
-            "weight": 1.0,
-            "max_extension": 1.0,
-            "extension_joints": 0,
-            "method": "CCD",
-            "effector_offset": (0.0, 0.0, 0.0),
-            "rotation_bone": "",
-        }
+    unused = (
+        *(
+            "use_position",
+            "rotation_weight",
+            "pole_target",
+            "pole_bone",
+            "priority",
+            "weight",
+            "max_extension",
+        ),
+        *("extension_joints", "method", "effector_offset", "rotation_bone"),
     )
+    fixed = MappingProxyType({"use_tail": False, "rotation": "ORIENTATION"})
     plants = True
     needs_target = False
     panels = ()
@@ -573,10 +548,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 def kind_of(constraint: Any) -> Kind:
     """Return the kind of a constraint, stored or a value; one with the base class's answers if unknown."""
-    return KINDS.get(constraint.kind, _UNKNOWN)
-
-
-_UNKNOWN = Kind("")
+    return KINDS.get(constraint.kind, UNKNOWN)
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
@@ -584,26 +556,21 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
     return tuple(map(value_of, armature_object.ccd_rig.constraints))
 
 
-_CONVERTED = ("kind", "target", "pole_target", "holds", "on_ground")
-_SET_LATER = ("keeps_body", "body_length", "body_still", "carrier", "is_animated")
-_COPIED = tuple(each.name for each in fields(Constraint) if each.name not in (*_CONVERTED, *_SET_LATER))
-"""Fields of `Constraint` that are stored by the same name."""
-
-
 def value_of(stored: Any) -> Constraint:
     """Return the value of a stored constraint, whose kind is known."""
-    copied = {name: getattr(stored, name) for name in _COPIED}
-    for name in ("offset", "balance_axes", "effector_offset"):
-        copied[name] = tuple(copied[name])
-    constraint = Constraint(
-        **copied,
-        kind=KINDS[stored.kind],
-        target=stored.target.name if stored.target else "",
-        pole_target=stored.pole_target.name if stored.pole_target else "",
-        holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
-        on_ground=stored.plant_on_ground,
-    )
-    return replace(constraint, **constraint.kind.fixed)
+    kind, values = KINDS[stored.kind], {name: _plain(getattr(stored, name)) for name in PROPERTIES}
+    holds = Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation)
+    values |= {"kind": kind, "holds": holds, "on_ground": stored.plant_on_ground}
+    for name in kind.unused:
+        del values[name]  # a field without a value has its default
+    return Constraint(**{**values, **kind.fixed})
+
+
+def _plain(value: Any) -> Any:
+    """A property's value as the core has it: a name of an object, a tuple of an array."""
+    if value is None or isinstance(value, bpy.types.Object):
+        return "" if value is None else value.name
+    return value if isinstance(value, (bool, int, float, str)) else tuple(value)
 
 
 def set_kind(constraint: Any, kind: Kind) -> None:
@@ -631,3 +598,56 @@ def body_words(armature_object: bpy.types.Object, chain: Sequence[bpy.types.Pose
     plants = [row for row in armature_object.ccd_rig.constraints if row.kind == PLANT and row.enabled]
     if any(constraint_list.chain_of(armature_object, row)[-1:] == chain[-1:] for row in plants):
         yield "and on to planted bones"
+
+
+# The property group -----------------------------------------------------------------------------------------
+
+DEFAULT_NAME = "CCD"
+# Files store the numbers: an item keeps its number for good.
+KIND_ITEMS = tuple((str(kind), kind.label, kind.description, kind.number) for kind in KINDS.values())
+
+
+def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Number a name that another constraint has, after it was set."""
+    names = self.id_data.ccd_rig.constraints.keys()
+    if not self.name or names.count(self.name) > 1:
+        # Setting the name calls this function once more, which then changes nothing.
+        self.name = unique_name(self.name or DEFAULT_NAME, names)
+
+
+class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
+    """A stored constraint, perhaps converted from a constraint of Blender (`original_bone`).
+
+    It has the settings of the table `Constraint`, and those that the value has in another form.
+    """
+
+    __annotations__ = {
+        "kind": STORED.enum("Kind", "What the constraint is about", items=KIND_ITEMS),
+        **PROPERTIES,
+        "plant_ground": STORED.boolean(
+            "Hold Place", "The planted bone keeps its place along the ground", default=True
+        ),
+        "plant_height": STORED.boolean(
+            "Hold Height",
+            "The planted bone keeps its height; when off, it rises and sinks as it is animated",
+            default=True,
+        ),
+        "plant_rotation": STORED.boolean(
+            "Hold Rotation",
+            "The planted bone keeps its rotation; when off, it turns as it is animated, so that a foot rolls",
+            default=True,
+        ),
+        "plant_on_ground": STORED.boolean(
+            "On Ground",
+            "The planted bone lies on the armature's Ground: its sole on the surface, turned to the "
+            "slope up to Steepest of Walk Along. On ground that moves it goes along",
+            default=False,
+        ),
+        "original_bone": STORED.text(
+            "Original Bone", "The bone of Blender's constraint that this one was converted from"
+        ),
+        "original_constraint": STORED.text(
+            "Original Constraint",
+            "Name of Blender's constraint that this one was converted from, and that is muted for it",
+        ),
+    }

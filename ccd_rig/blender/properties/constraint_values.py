@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constraints as values, their targets at a frame, and what their kinds answer."""
+"""Constraints as values: the table of their settings, their targets at a frame, what their kinds answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from math import pi
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
 from mathutils import Quaternion, Vector
 
-from ...goals import Goal
+from ...goals import BalanceGoal, Goal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
+from ...solvers.closed_forms import TwoBoneOptions
+from ..languages.translation import CONTEXT
+from ..registration import KEYED, SETTING, properties_of
 
 PLANT = "PLANT"
 """Identifier of the kind that plants bones."""
 PLANTED = 0.5
 """Influence above which a bone is planted; it is planted fully or not at all."""
-AXES = {
-    f"{name}_{axis}": Vector([sign * (i == k) for i in range(3)]).freeze()
-    for name, sign in (("POS", 1.0), ("NEG", -1.0))
-    for k, axis in enumerate("XYZ")
-}
-"""The values of `Constraint.bone_axis` and `target_axis` as unit vectors."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,9 @@ class Kind(str):
         number: of the identifier in files, for good.
         label, description: in menus.
         icon: in the list of constraints.
-        fixed: fields of `Constraint` with the values that the kind fixes, whatever is stored from a kind that
-            the constraint had before.
+        unused: fields of `Constraint` without effect, which have their defaults, whatever is stored from a
+            kind that the constraint had before.
+        fixed: further fields with the values that the kind fixes.
         reaches: whether a bone of the chain is brought to a target by position, rotation or both.
         balances: whether the centre of mass of all bones is brought to the target.
         plants: whether the bone stays put in the world, and the figure moves over it.
@@ -61,6 +60,7 @@ class Kind(str):
     label = ""
     description = ""
     icon = "ERROR"
+    unused: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = MappingProxyType({})
     reaches = False
     balances = False
@@ -121,6 +121,9 @@ class Kind(str):
         yield from ()
 
 
+UNKNOWN = Kind("")
+
+
 class Holds(NamedTuple):
     """Components of a planted bone that stay fixed; the remaining ones keep their animation."""
 
@@ -132,45 +135,209 @@ class Holds(NamedTuple):
 WHOLE = Holds()
 
 
+# Items of menus. Files store the numbers: an item keeps its number for good.
+ROTATIONS = (
+    ("NONE", "Free", "The bone may be turned in any way", 0),
+    ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
+    ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
+)
+OFFSET_SPACES = (
+    ("TARGET", "Target", "Along the target's own axes, in its unit", 0),
+    ("ARMATURE", "Armature", "Along the axes of the armature object, in its unit", 1),
+    ("WORLD", "World", "Along the world's axes", 2),
+)
+AXIS_ITEMS = tuple(
+    (f"{sign}_{axis}", f"{'-' if sign == 'NEG' else ''}{axis}", f"The {axis} axis{words}", number)
+    for number, (sign, axis, words) in enumerate(
+        (sign, axis, words) for sign, words in (("POS", ""), ("NEG", ", backwards")) for axis in "XYZ"
+    )
+)
+AXES = {
+    name: Vector([(-1.0 if number > 2 else 1.0) * (number % 3 == k) for k in range(3)]).freeze()
+    for name, _, _, number in AXIS_ITEMS
+}
+"""The axes of the menu as unit vectors."""
+METHODS = (
+    ("CCD", "Loop", "All bones of the chain together, by the solver of the armature's settings", 0),
+    (
+        "TWO_BONE_TIP",
+        "Two-Bone Tip",
+        "By CCD, bone by bone, but the last two bones at once: bones further down stay still where the two "
+        "reach the target alone",
+        1,
+    ),
+    (
+        "TWO_BONE",
+        "Two Bones",
+        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
+        2,
+    ),
+    (
+        "TRIANGLE",
+        "Target Triangle",
+        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
+        "chain and the target; limits hold, and may keep it from the target",
+        3,
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Constraint:
-    """Value of a stored constraint."""
+    """Value of a stored constraint, and the table of its settings.
 
-    name: str  # unique on its armature
-    tip: str  # name of the last bone of the chain
-    chain_length: int  # number of bones, counted from the tip; 0 goes to the root
-    target: str  # name of the target object, empty if there is none
-    target_bone: str  # name of the target's bone, empty for the object itself
-    offset: tuple[float, float, float]  # from the target, in the axes and unit of `offset_space`
-    influence: float  # 0 keeps the pose, 1 is fully solved
-    weight: float  # relative to other constraints, above 0
-    enabled: bool  # whether it is solved
-    use_tail: bool  # whether the effector is the tail of the tip, or its head
-    kind: Kind  # see `Kind`
-    use_position: bool = True  # whether the effector is brought to the target
-    rotation: str = "NONE"  # "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis
-    rotation_weight: float = 1.0  # weight of the rotation relative to the position, above 0
-    bone_axis: str = "POS_Y"  # for DIRECTION, axis of the bone: "POS_X" to "NEG_Z"
-    target_axis: str = "POS_Y"  # for DIRECTION, axis of the target
-    pole_target: str = ""  # name of the object that the chain bends towards, empty for none
-    pole_bone: str = ""  # name of its bone, empty for the object itself
-    pole_angle: float = 0.0  # radians by which the bend is turned from the pole, see `goals.PoleGoal`
-    priority: int = 0  # 0 is met first; larger numbers never worsen smaller ones
-    max_extension: float = 1.0  # fraction of its length past which the chain is never stretched; 1 is off
-    # Number of bones, counted from the tip, that `max_extension` applies to; 0 is the entire chain.
-    extension_joints: int = 0
-    # For BALANCE, world axes along which the centre of mass is kept.
-    balance_axes: tuple[bool, bool, bool] = (True, True, False)
-    # For REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or "TRIANGLE": see
-    # `constraint_kinds.METHODS`.
-    method: str = "CCD"
-    soft: float = 0.0  # fraction of the chain's length over which it eases into straight; TRIANGLE does not
-    # Of the effector from the tail or head of the tip, along the bone's axes, in armature units.
-    effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    rotation_bone: str = ""  # name of the bone of the chain that `rotation` applies to, empty for the tip
-    holds: Holds = WHOLE  # for PLANT, components of the bone that stay fixed
-    on_ground: bool = False  # for PLANT, whether the sole lies on the armature's Ground, turned to its slope
-    offset_space: str = "TARGET"  # of `offset`, "TARGET" (axes and unit of the target), "ARMATURE" or "WORLD"
+    An entry has the type of a setting's value, and the property that stores it. Objects are their names,
+    empty for none. Angles are in radians.
+    """
+
+    name: str = SETTING.text("Name", "Name of the constraint")
+    tip: str = SETTING.text("Bone", "The bone to move: the last one of the chain")
+    chain_length: int = SETTING.integer(
+        "Chain Length",
+        "How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
+        "root. A planted bone's chain ends at the bone that carries the figure",
+        default=PositionGoal.chain_length,
+        min=0,
+        soft_max=255,
+    )
+    target: str = SETTING.pointer("Target", "The object that the bone should reach", type=bpy.types.Object)
+    target_bone: str = SETTING.text(
+        "Target Bone",
+        "The bone of the target armature whose head is the target; empty: the object's origin",
+    )
+    offset: tuple[float, float, float] = KEYED.vector(
+        "Target Offset",
+        "Shift of the point to reach, along the axes that Offset Space says. Keyed, it is a "
+        "layer over the motion of the target",
+        size=3,
+        subtype="XYZ_LENGTH",
+    )
+    influence: float = SETTING.number(
+        "Influence",
+        "How much of the solved rotations is used: 0 keeps the pose, 1 reaches for the target",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    weight: float = KEYED.number(
+        "Weight",
+        "How much this constraint counts where several pull at the same bones",
+        default=PositionGoal.weight,
+        translation_context=CONTEXT,
+        min=0.001,
+        max=10_000.0,
+        soft_max=10.0,
+    )
+    enabled: bool = SETTING.boolean("Enabled", "Solve and bake this constraint", default=True)
+    use_tail: bool = SETTING.boolean(
+        "Use Tail", "Bring the bone's tail to the target; when off, its head", default=True
+    )
+    kind: Kind = UNKNOWN  # see `Kind`; stored by its identifier
+    use_position: bool = SETTING.boolean("Position", "Bring the bone's end to the target", default=True)
+    rotation: str = SETTING.enum(
+        "Rotation",
+        "How the bone follows the target's rotation. Under mirroring or shear the bone's Y axis points "
+        "exactly as the target's, and Z as near as it can",
+        items=ROTATIONS,
+    )
+    rotation_weight: float = KEYED.number(
+        "Rotation Weight",
+        "How much the rotation counts beside the position where the bone cannot have both",
+        default=1.0,
+        min=0.001,
+        max=10_000.0,
+        soft_max=10.0,
+    )
+    bone_axis: str = SETTING.enum(
+        "Bone Axis",
+        "The axis of the bone that points along the target's; Y is its length",
+        items=AXIS_ITEMS,
+        default="POS_Y",
+    )
+    target_axis: str = SETTING.enum(
+        "Target Axis",
+        "The axis of the target that the bone's axis points along",
+        items=AXIS_ITEMS,
+        default="POS_Y",
+    )
+    pole_target: str = SETTING.pointer(
+        "Pole Target",
+        "The object that the chain bends towards. It comes after the position: the target is "
+        "reached first, and limits hold",
+        type=bpy.types.Object,
+    )
+    pole_bone: str = SETTING.text(
+        "Pole Bone", "The bone of the pole armature whose head is the pole; empty: the object's origin"
+    )
+    pole_angle: float = KEYED.number(
+        "Pole Angle",
+        "By how much the bend is turned from the pole, about the line from the chain's root to its end",
+        default=PoleGoal.angle,
+        soft_min=-pi,
+        soft_max=pi,
+        subtype="ANGLE",
+    )
+    priority: int = SETTING.integer(
+        "Priority",
+        "Constraints with priority 0 are served first; those with larger numbers never worsen them",
+        default=PositionGoal.priority,
+        min=0,
+        soft_max=9,
+    )
+    max_extension: float = KEYED.number(
+        "Max Extension",
+        "Part of its length past which the chain is never stretched; 1 is off",
+        default=PositionGoal.max_extension,
+        min=0.01,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    extension_joints: int = SETTING.integer(
+        "Extension Bones",
+        "How many bones, counted from this one, Max Extension applies to; 0 is the whole chain. Bones "
+        "further up do the rest",
+        default=PositionGoal.extension_joints,
+        min=0,
+        soft_max=255,
+    )
+    balance_axes: tuple[bool, bool, bool] = SETTING.booleans(
+        "Balance Axes",
+        "Which of the world's axes count: X and Y keep the centre of mass over a point of "
+        "the ground, one axis alone over a line",
+        default=BalanceGoal.axes,
+        size=3,
+        subtype="XYZ",
+    )
+    method: str = SETTING.enum(
+        "Method", "How the chain is brought to the target", items=METHODS, translation_context=CONTEXT
+    )
+    soft: float = KEYED.number(
+        "Softness",
+        "Part of the chain's length over which it eases into straight, so that an elbow or a "
+        "knee does not snap at the end of its reach: the bone stays a little behind its target there",
+        default=TwoBoneOptions.soft,
+        min=0.0,
+        max=1.0,
+        soft_max=0.2,
+        subtype="FACTOR",
+    )
+    effector_offset: tuple[float, float, float] = SETTING.vector(
+        "Bone Offset",
+        "Shift of the point that is brought to the target, from the bone's tail or head, along "
+        "the bone's own axes, in the armature's unit: the sole of a foot, the grip of a hand",
+        size=3,
+        subtype="XYZ_LENGTH",
+    )
+    rotation_bone: str = SETTING.text(
+        "Rotation Bone", "The bone of the chain that is turned as the target is; empty: the last one"
+    )
+    holds: Holds = WHOLE  # for PLANT, components of the bone that stay fixed; stored as `plant_ground` etc.
+    on_ground: bool = False  # for PLANT, whether the sole lies on the Ground; stored as `plant_on_ground`
+    offset_space: str = SETTING.enum(
+        "Offset Space", "Along whose axes Target Offset shifts the point", items=OFFSET_SPACES
+    )
+
     # For PLANT, whether the bone that carries the figure keeps its animation; else it follows planted bones.
     # Set by `body.settled`.
     keeps_body: bool = False
@@ -184,7 +351,9 @@ class Constraint:
     is_animated: bool = False  # whether F-curves move its target. Set by `checks.helped`.
 
 
-SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
+PROPERTIES = properties_of(Constraint)
+"""The properties of settings that are stored by the names of their fields."""
+SAMPLED = tuple(each.name for each in fields(Constraint) if each.metadata.get("declare") is KEYED)
 """Fields of constraints that are read at every frame of a bake if keys or drivers move them."""
 
 

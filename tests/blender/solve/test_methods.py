@@ -146,7 +146,7 @@ BAD = {
     "turned": ("TRIANGLE", None, {"rotation": "ORIENTATION"}, "set Rotation to Free"),
     "a window": ("TRIANGLE", None, {"max_extension": 0.5}, "no reach window"),
     "shared": ("TRIANGLE", _other, {}, "'Other' turns bone 'bone_0' too"),
-    "soft": ("TWO_BONE", None, {"soft": math.nan}, "soft is nan"),
+    "soft": ("TWO_BONE", None, {"soft": math.nan}, "Softness is nan"),
 }
 
 

@@ -58,7 +58,7 @@ BAD = {
     "target hangs on the figure": (_below, "Plant L"),
     "a leg slides": (_slides, "'shin.L' slides"),
     "no such bone": (_row("tip", "fot.L"), "'fot.L' is not in armature"),
-    "influence is no number": (_row("influence", math.nan), "influence is not a number"),
+    "influence is no number": (_row("influence", math.nan), "Influence is nan"),
 }
 
 
