@@ -95,8 +95,11 @@ def _chain_problems(
     yield from _unseen_problems([bone for bone in bones if bone.name in locked])
     for name in sorted(carried.keys() - moved):
         # A bone that only has mass: its pose is read from its channels.
-        for constraint in clamps.acting_constraints(armature_object.pose.bones[name]):
-            message = f"Bone '{name}': balance does not see where Blender's constraint '{constraint.name}'"
+        bone = armature_object.pose.bones[name]
+        for constraint in clamps.acting_constraints(bone):
+            message = (
+                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+            )
             yield Problem("WARNING", name, f"{message} puts its mass: bake the constraint to keys first")
     yield from ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
