@@ -95,7 +95,13 @@ def _chain_problems(
             yield from _bone_problems(bone, settings[bone.name])
     yield from _unseen_problems([bone for bone in bones if bone.name in locked])
     for name in sorted(carried.keys() - moved):
-        yield from _carried_problems(armature_object.pose.bones[name])
+        # A bone that only has mass: its pose is read from its channels.
+        bone = armature_object.pose.bones[name]
+        for constraint in clamps.acting_constraints(bone):
+            message = (
+                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+            )
+            yield Problem("WARNING", name, f"{message} puts its mass: bake the constraint to keys first")
     yield from ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
     followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
@@ -120,13 +126,6 @@ def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
         names = named(list(dict.fromkeys(name for name, _ in unseen)))
         message = f"Bones {names}: the solve does not see where Blender's constraints bring them"
         yield Problem("WARNING", unseen[0][0], f"{message}: bake these constraints to keys")
-
-
-def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """Yield Blender's constraints of a bone that only has mass: its pose is read from its channels."""
-    for constraint in clamps.acting_constraints(bone):
-        message = f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
-        yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
 
 
 def _placing(bone: bpy.types.PoseBone) -> Iterator[Any]:

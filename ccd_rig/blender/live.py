@@ -189,10 +189,6 @@ class SetUp(NamedTuple):
         """Whether it plants bones."""
         return any(constraint.kind.plants for constraint in self.ready.constraints)
 
-    def lies_on_ground(self) -> bool:
-        """Whether it plants bones on the ground."""
-        return any(each.kind.plants and each.on_ground for each in self.ready.constraints)
-
 
 @dataclass
 class Preview:
@@ -316,7 +312,8 @@ def _update(
     _require_visible(set_up, depsgraph)
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
-    is_moved = set_up.lies_on_ground() and ground.look(armature_object, depsgraph)
+    lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
+    is_moved = lies and ground.look(armature_object, depsgraph)
     if preview.sample is not None and not is_moved and _is_same(sample, preview.sample):
         return False
     solved, values = None, dict[clamps.Place, clamps.Values]()

@@ -670,7 +670,7 @@ class Comfort:
 
 def limit_row(limit: Limit | None) -> Row:
     """The row of the kernel that stands for `limit`; shared, not to be changed."""
-    return free_row() if limit is None else limit.row
+    return kind_row(0.0, ()) if limit is None else limit.row
 
 
 def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
@@ -775,11 +775,6 @@ Row: TypeAlias = "array[float]"
 """`LIMIT_WIDTH` doubles."""
 
 _IDENTITY = (1.0, 1.0, 0.0, 0.0, 0.0)  # not reversed, and the frame
-
-
-def free_row() -> Row:
-    """The row of no limit."""
-    return kind_row(0.0, ())
 
 
 def hinge_row(axis: Triple, lower: float, upper: float) -> Row:

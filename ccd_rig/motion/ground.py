@@ -82,10 +82,18 @@ def plane_of(grade: Array, ahead: Array, left: Array) -> Array:
     return np.asarray(np.array((0.0, 0.0, 1.0)) - grade[0] * ahead - grade[1] * left)
 
 
-class LevelGround:
-    """A level at one height, metres."""
+class _StillGround:
+    """Ground that stands still."""
 
     moves = False
+
+    def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
+        """See `Ground`."""
+        return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
+
+
+class LevelGround(_StillGround):
+    """A level at one height, metres."""
 
     def __init__(self, height: float = 0.0) -> None:
         if not np.isfinite(height):
@@ -101,10 +109,6 @@ class LevelGround:
         """See `Ground`."""
         return np.zeros(len(starts), np.bool_)
 
-    def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
-        return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
-
 
 def require_numbers(vertices: Array) -> None:
     """Raise InvalidInput if a vertex, of (V, 3), is not a number."""
@@ -114,7 +118,7 @@ def require_numbers(vertices: Array) -> None:
         raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
 
 
-class TriangleGround:
+class TriangleGround(_StillGround):
     """Triangles that stand still, in a bounding volume tree.
 
     Args:
@@ -124,8 +128,6 @@ class TriangleGround:
     Raises:
         InvalidInput: shapes do not fit, there is no triangle, or a vertex is not a number.
     """
-
-    moves = False
 
     def __init__(self, vertices: Array, triangles: Indices) -> None:
         self.vertices, self.triangles = np.asarray(vertices, np.float64), np.asarray(triangles, np.int64)
@@ -156,10 +158,6 @@ class TriangleGround:
             if way.length > 0.0:
                 hits[k] = self._tree.ray_cast(Vector(start), way, way.length)[0] is not None
         return hits
-
-    def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
-        return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
 
 
 def require_triangles(vertices: Array, triangles: Indices) -> None:

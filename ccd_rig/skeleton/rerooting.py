@@ -99,7 +99,11 @@ def reroot(
             needs is taken; a joint has coupled offsets, whose hinge might be reversed.
     """
     check_pose(skeleton, pose)
-    _refuse_couplings(skeleton)
+    for coupling in skeleton.couplings:
+        raise InvalidInput(
+            f"joint '{skeleton.joints[coupling.joint].name}' has coupled offsets, which re-rooting does not "
+            "keep: take them away, or keep the root"
+        )
     path = list(reversed(skeleton.chain(joint)))
     entries = [_base(skeleton, pose, path[0], base_stiffness)]
     below = 0
@@ -118,15 +122,12 @@ def reroot(
         if other.name not in on_path:
             parent = skeleton.joints[other.parent].name if other.parent != -1 else None
             entries.append(_Entry(other, parent, pose.rotations[i], pose.translations[i]))
-    return _assembled(entries)
-
-
-def _refuse_couplings(skeleton: Skeleton) -> None:
-    for coupling in skeleton.couplings:
-        raise InvalidInput(
-            f"joint '{skeleton.joints[coupling.joint].name}' has coupled offsets, which re-rooting does not "
-            "keep: take them away, or keep the root"
-        )
+    indices = {entry.joint.name: i for i, entry in enumerate(entries)}
+    rerooted = Skeleton(
+        replace(entry.joint, parent=-1 if entry.parent is None else indices[entry.parent])
+        for entry in entries
+    )
+    return rerooted, Pose(tuple(e.rotation for e in entries), tuple(e.translation for e in entries))
 
 
 def restore_root(skeleton: Skeleton, rerooted: Skeleton, pose: Pose) -> Pose:
@@ -314,12 +315,3 @@ def _check_reversible(skeleton: Skeleton, k: int) -> None:
         raise InvalidInput(
             f"joint '{wanted}' has the name that re-rooting needs for '{joint.name}'; rename it"
         )
-
-
-def _assembled(entries: list[_Entry]) -> tuple[Skeleton, Pose]:
-    indices = {entry.joint.name: i for i, entry in enumerate(entries)}
-    skeleton = Skeleton(
-        replace(entry.joint, parent=-1 if entry.parent is None else indices[entry.parent])
-        for entry in entries
-    )
-    return skeleton, Pose(tuple(e.rotation for e in entries), tuple(e.translation for e in entries))

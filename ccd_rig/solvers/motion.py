@@ -268,14 +268,6 @@ def _chunks(rows: Indices, joints: int) -> Iterator[Indices]:
         size = max(1, min(4 * size, int(size * CHUNK_SECONDS / max(seconds, 1e-9))))
 
 
-def _chunks_by_outcome(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
-    """Chunks of frames that meet their goals, then of frames that miss them; True marks the latter."""
-    for chunk in _chunks(np.flatnonzero(met), joints):
-        yield False, chunk
-    for chunk in _chunks(np.flatnonzero(missed), joints):
-        yield True, chunk
-
-
 def _close(frames: Frames, motion: Solved) -> None:
     """Solve the last frame again with the departure of the first, where they differ."""
     ends = np.array([0, len(motion.rotations) - 1])
@@ -618,7 +610,12 @@ def _relax(
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
-            for misses, chunk in _chunks_by_outcome(present & met, present & ~met, turned.shape[1]):
+            chunks = (  # of frames that meet their goals, then of frames that miss them
+                (misses, chunk)
+                for misses, rows in ((False, present & met), (True, present & ~met))
+                for chunk in _chunks(np.flatnonzero(rows), turned.shape[1])
+            )
+            for misses, chunk in chunks:
                 swept = np.empty((len(chunk), *turned.shape[1:]))
                 sweep_departures(
                     _flat(turned), moves, frames.before, frames.after, smoothness, chunk, _flat(swept)

@@ -131,7 +131,9 @@ def joint_tables(
         "offset": doubles([joint.offset[:] for joint in joints]),
         "rest": unit_rows([joint.rest_rotation[:] for joint in joints]),
         "limit": doubles([limit_row(limit) for limit in limits]),
-        "width": ints(column_count(limit) if i in moving else 0 for i, limit in enumerate(limits)),
+        "width": ints(
+            0 if i not in moving else 3 if as_hinge(limit) is None else 1 for i, limit in enumerate(limits)
+        ),
         "max_step": doubles([joint.max_step for joint in joints]),
         "comfort": doubles(tolerances),
         "mass": doubles([joint.mass for joint in joints]),
@@ -163,11 +165,6 @@ def mobility_tables(
         along = mobility[middle][0]
         mobility[middle] = (along, ACROSS * along, ACROSS * along)
     return {"metric": unit_rows(metric), "mobility": doubles(mobility)}
-
-
-def column_count(limit: Limit | None) -> int:
-    """The number of columns of a joint's rotation."""
-    return 1 if as_hinge(limit) is not None else 3
 
 
 def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb | None]) -> dict[str, Any]:

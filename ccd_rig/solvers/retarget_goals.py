@@ -18,6 +18,7 @@ from ..motion.retargeting.figures import (
     Figures,
     Limb,
     TargetFigure,
+    bend_axes,
     inverse,
     limb_length,
     past_straight,
@@ -140,7 +141,7 @@ def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) 
         if not beyond.any():
             continue
         sizes = batch.length(first, -1) * batch.length(second, -1)
-        across = batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None]
+        across = bend_axes(first, second)
         sine = batch.length(across, -1)
         angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes, 1e-12))
         axis = across / np.maximum(sine, 1e-12)[:, None]

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, unit
+from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, runs, unit
 from ...motion.interpolation import second_differences, straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
@@ -50,7 +50,6 @@ from ..rig.rotation_modes import rotation_channel
 from ..solve.methods import FrameSolveSettings
 from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion
-from .measuring import runs
 from .planted_solver import PlantedSolver
 from .report import BodyDrift, BodyReport, Peak, number
 

@@ -33,8 +33,9 @@ from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion
 from .keyed_motion import KeyedMotion, rotated_joints
 from .report import (
-    EASED,
     GAVE_WAY,
+    MET,
+    REACHED,
     SLERPED,
     STATUSES,
     BakeReport,
@@ -54,9 +55,6 @@ from .report import (
 from .shot import Task
 
 Mask = NDArray[np.bool_]
-
-MET = (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)
-"""Statuses of constraints that ended as they should."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def jumps(baked: Baked) -> Iterator[Finding]:
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
         leaps, extension, sides = _target_jumps(baked, c), _extension(baked, c), _bends(baked, c)
-        for run in measuring.runs(jumping):
+        for run in batch.runs(jumping):
             first, last, frame, step = measuring.span(bake_frames.frames[1:], run, fastest.max(axis=1))
             k = int(np.argmax(fastest[step]))
             follows, angle = bool(leaps[run].any()), float(fastest[step, k])
@@ -292,7 +290,7 @@ def _missed(baked: Baked) -> Iterator[Finding]:
         distances, angles = (each[rows, c] for each in baked.misses)
         over = np.maximum(distances / tolerances[0], angles / tolerances[1])
         beyond = _beyond(baked, c)
-        for run in measuring.runs(missing[:, c]):
+        for run in batch.runs(missing[:, c]):
             first, last, frame, k = measuring.span(bake_frames.frames[rows], run, over)
             far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
@@ -332,9 +330,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             if slip is None or slip.played_distance <= least:
                 continue
             at = min(int(np.searchsorted(frames, slip.frame)), len(frames) - 1)
-            run = next(
-                (run for run in measuring.runs(in_force) if run.start <= at < run.stop), slice(at, at + 1)
-            )
+            run = next((run for run in batch.runs(in_force) if run.start <= at < run.stop), slice(at, at + 1))
             first, last, *_ = measuring.span(frames, run, frames)
             far = slip.played_distance
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
@@ -356,7 +352,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
 def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
     """Runs of frames in which world points (F, 3) are at rest."""
     steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
-    for run in measuring.runs(steps & in_force[1:] & in_force[:-1]):
+    for run in batch.runs(steps & in_force[1:] & in_force[:-1]):
         if run.stop + 1 - run.start >= STILL_FRAMES:
             yield slice(run.start, run.stop + 1)
 
@@ -387,7 +383,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
         constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.sizes[c])
-        for run in measuring.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
+        for run in batch.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = measuring.span(bake_frames.frames, run, deepest)
             bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
             more = int((depths[run] > least).any(axis=0).sum()) - 1
@@ -411,7 +407,7 @@ def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]
             )
             moved = batch.angles_between(rotations, base, axis=-1) > NEAR
             mask = is_at_limit(limit, rotations) & moved & (bake_frames.influences[:, c] > 0.0)
-            longest = max(measuring.runs(mask), key=lambda run: run.stop - run.start, default=None)
+            longest = max(batch.runs(mask), key=lambda run: run.stop - run.start, default=None)
             if longest is not None:
                 frames = bake_frames.frames[[longest.start, longest.stop - 1]]
                 held.append((float(frames[1] - frames[0]), j, longest))
@@ -655,9 +651,9 @@ def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:
     """(F, C) numbers of the statuses of constraints at each frame."""
     codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
     ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
-    reached, constraints = SolveStatus.CONVERGED.name, range(len(bake_frames.constraints))
+    constraints = range(len(bake_frames.constraints))
     for row, each in states.items():
-        ended[row] = [codes[each.get(c, reached)] for c in constraints]
+        ended[row] = [codes[each.get(c, REACHED)] for c in constraints]
     return ended
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import contains
-from ...maths.batch import Array
+from ...maths.batch import Array, runs
 from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Ended, T, Work, advance
@@ -32,7 +32,6 @@ from . import measuring, start
 from .bake_frames import BakeFrames, Motion
 from .frame_selection import key_time
 from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
-from .measuring import runs
 from .progress import Progress, Steps
 from .settings import BakeSettings
 from .shot import Task

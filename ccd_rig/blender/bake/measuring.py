@@ -6,7 +6,7 @@ of shapes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -238,12 +238,6 @@ def speeds(rotations: Array, frames: Array) -> Array:
     rotations = batch.unit(rotations, axis=-1)
     angles: Array = batch.angles_between(rotations[:-1], rotations[1:], axis=-1)
     return angles / np.diff(frames)[:, None]
-
-
-def runs(mask: Mask) -> Iterator[slice]:
-    """Runs of true values in a mask (F,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
-    yield from (slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
 def span(frames: Array, run: slice, values: Array) -> tuple[float, float, float, int]:

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...maths.batch import Array
+from ...maths.batch import Array, runs
 from ..keys import channels, keyframes
 from ..keys.writer import Destination, PropertyKeys, curve_obstacles
 from ..properties import constraint_list
@@ -18,7 +18,6 @@ from ..properties.constraint_values import Constraint
 from ..scene import isolation
 from ..scene.dependence import FkSwitch, fk_switches
 from .frame_selection import key_time
-from .measuring import runs
 from .report import Finding, Fix, Trouble
 from .settings import BakeSettings
 

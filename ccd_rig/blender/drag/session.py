@@ -336,7 +336,9 @@ class Session:
         moving = {name for name in self._names if lengths[name] == 1 and controls.moves(bones[name])}
         sliding = moving if body is None else moving | {body.name}
         balances = body is not None and self.armature_object.ccd_rig.keep_balance
-        carried = self._masses() if balances else None
+        carried = None
+        if balances:
+            carried = masses(self.armature_object) or armature.mass_lengths(self.armature_object.data)
         # The balance shifts the body by its mass already.
         heavy = "" if body is None or balances else body.name
         reading = self._read(chains, sliding, heavy, carried)
@@ -493,10 +495,6 @@ class Session:
                 real[j] = above @ rotations[j]
                 changed.add(j)
         return Pose(tuple(rotations), pose.translations)
-
-    def _masses(self) -> dict[str, float]:
-        """Masses of bones for the balance; lengths of deforming bones if none has a mass."""
-        return masses(self.armature_object) or armature.mass_lengths(self.armature_object.data)
 
     def _support(self) -> drag.Support:
         """What the figure stands on: ends of pinned bones, and all of those whose rotation is pinned, with

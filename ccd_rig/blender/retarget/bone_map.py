@@ -65,7 +65,10 @@ def bone_map(
         if theirs:
             _require_bone(source, theirs)
     figure, other = figure_of(target), figure_of(source)
-    recognised = _by_roles(figure, other) or _by_names(target, source)
+    names = {bone.name for bone in source.data.bones}
+    recognised = _by_roles(figure, other) or {
+        bone.name: bone.name for bone in target.data.bones if bone.name in names
+    }
     followed = {**recognised, **chosen}
     followed = {**_toes_of_feet(figure, followed), **followed}
     bones = {ours: theirs for ours, theirs in followed.items() if theirs}
@@ -175,11 +178,6 @@ def _toes_of_feet(figure: Figure, followed: Mapping[str, str]) -> dict[str, str]
         for side in Side
     ]
     return {toe: followed[foot] for foot, toe in pairs if foot and toe and followed.get(foot)}
-
-
-def _by_names(target: bpy.types.Object, source: bpy.types.Object) -> dict[str, str]:
-    names = {bone.name for bone in source.data.bones}
-    return {bone.name: bone.name for bone in target.data.bones if bone.name in names}
 
 
 def _limb(by_role: Mapping[Role, str], bones: Sequence[Part], side: Side) -> Limb | None:

@@ -413,12 +413,11 @@ def _same_faces(a: Sequence[_Piece], b: Sequence[_Piece]) -> bool:
 
 def _lines(pieces: Sequence[_Piece]) -> Array:
     """(3, V) world vertices."""
-    return np.concatenate([_in_world(each) for each in pieces], axis=1)
-
-
-def _in_world(piece: _Piece) -> Array:
-    x, y, z = (np.ascontiguousarray(piece.shape.vertices[:, k], np.float64) for k in range(3))
-    return np.stack([row[0] * x + row[1] * y + row[2] * z + row[3] for row in piece.world[:3]])
+    lines = []
+    for piece in pieces:
+        x, y, z = (np.ascontiguousarray(piece.shape.vertices[:, k], np.float64) for k in range(3))
+        lines.append([row[0] * x + row[1] * y + row[2] * z + row[3] for row in piece.world[:3]])
+    return np.concatenate(lines, axis=1)
 
 
 def _faces(pieces: Sequence[_Piece]) -> Indices:

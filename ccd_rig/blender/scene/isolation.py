@@ -145,7 +145,7 @@ class SharedScene:
         readers = {owner: reader for owner, reader in self._readers.items() if reader.queue}
         upcoming = {request[0] for reader in readers.values() for request in islice(reader.queue, BLOCK)}
         for frame in sorted(upcoming)[:BLOCK]:
-            served = [owner for owner, reader in readers.items() if reader.is_next(frame)]
+            served = [owner for owner, each in readers.items() if each.queue and each.queue[0][0] == frame]
             depsgraph: bpy.types.Depsgraph | None = None
             for owner in served:
                 reader = readers[owner]
@@ -170,10 +170,6 @@ class _Reader:
     queue: deque[tuple[Any, ...]] = field(default_factory=deque)  # arguments of reads to come
     # By arguments, the result or the error of a read.
     results: dict[tuple[Any, ...], tuple[Any, Exception | None]] = field(default_factory=dict)
-
-    def is_next(self, frame: float) -> bool:
-        """Whether the next read is of this frame."""
-        return bool(self.queue) and self.queue[0][0] == frame
 
 
 @contextmanager

@@ -34,7 +34,6 @@ from .figures import (
     SourceMotion,
     TargetFigure,
     inverse,
-    path_length,
     product,
     turned,
 )
@@ -303,10 +302,6 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
         )
         return np.asarray(tops.mean(axis=0) - ends.min(axis=0))
 
-    def length(heads: Array, indices: Mapping[str, int], legs: Sequence[Limb]) -> float:
-        lines = [[heads[indices[name]] for name in (leg.upper, leg.middle, leg.end)] for leg in legs]
-        return float(np.mean([path_length(line) for line in lines]))
-
     names = {name for leg in figure_map.legs for name in (leg.upper, leg.middle, leg.end)}
     ours = {name: target.index(name) for name in names}
     theirs = {name: figures.followed(name) for name in names}
@@ -317,10 +312,10 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
     sinks = [
         reach(source.heads, theirs, legs) - reach(source.reference_heads, theirs, legs) for legs in pairs
     ]
-    ratios = [
-        length(target.reference[0], ours, legs) / length(source.reference_heads, theirs, legs)
-        for legs in pairs
-    ]
+    ratios = []
+    for legs in pairs:
+        leg_lengths, source_lengths = np.mean([figures.lengths(leg) for leg in legs], axis=0).tolist()
+        ratios.append(leg_lengths / source_lengths)
     crouch = np.minimum(np.maximum(*sinks), 0.0)
     rises = rises + crouch * (ratios[0] - ratios[1]) / np.mean(ratios)
     wanted = trunk(target.reference[0], ours)[2] + scale * rises

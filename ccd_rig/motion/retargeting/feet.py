@@ -29,7 +29,7 @@ from ...maths.batch import Array, Mask
 from ..contacts import LEVEL, ContactThresholds, Phase
 from ..interpolation import bell_means
 from .alignment import UP, shortest
-from .figures import Limb, TargetFigure, inverse, path_length, product, turned
+from .figures import Limb, TargetFigure, inverse, limb_length, product, turned
 
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
@@ -112,7 +112,6 @@ class Sole:
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
         down = (0.0, 0.0, target.ground - ball[2])
-        leg = path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
         to_foot = inverse(rotations[foot])
         toe = across_toe = None
         if limb.tip:
@@ -123,9 +122,9 @@ class Sole:
             across_toe = turned(to_toe, np.cross(UP, ahead) / max(float(np.linalg.norm(ahead)), 1e-12))
         across = np.cross(UP, (ball - ankle) if limb.tip else _along_bone(target, limb))
         across /= max(float(np.linalg.norm(across)), 1e-12)
+        heel = heel_from_ball(ankle - ball, down[2], limb_length(target, limb))
         under, heel, offset, side = (
-            turned(to_foot, each)
-            for each in (np.array(down), heel_from_ball(ankle - ball, down[2], leg), ball - ankle, across)
+            turned(to_foot, each) for each in (np.array(down), heel, ball - ankle, across)
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)

@@ -210,7 +210,7 @@ class TargetFigure:
         heads, turns = forward_kinematics_of_frames(
             self.skeleton, offsets, self.rests[None], rotations, translations
         )
-        return self.points_to_world(heads), product(self.turn, turns)
+        return self.shift + self.scale * turned(self.turn, heads), product(self.turn, turns)
 
     @cached_property
     def rests(self) -> Array:
@@ -222,10 +222,6 @@ class TargetFigure:
         """(n, 3) heads and (n, 4) rotations of the reference pose, in the world."""
         heads, rotations = self.world(self.rotations[None], self.translations[None])
         return heads[0], rotations[0]
-
-    def points_to_world(self, points: Array) -> Array:
-        """(..., 3) points of model space in the world."""
-        return self.shift + self.scale * turned(self.turn, points)
 
     def points_to_model(self, points: Array) -> Array:
         """(..., 3) points of the world in model space."""
@@ -301,6 +297,12 @@ def path_length(points: Sequence[Array]) -> float:
     return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))
 
 
+def bend_axes(first: Array, second: Array) -> Array:
+    """(F, 3) axes of the bends from links (F, 3) to the next ones (F, 3), as long as their sines."""
+    sizes = batch.length(first, -1) * batch.length(second, -1)
+    return np.asarray(batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None])
+
+
 def past_straight(first: Array, second: Array, uppers: Array) -> Mask:
     """(F,) whether a nearly straight limb bends to the other side than in its other frames.
 
@@ -311,9 +313,8 @@ def past_straight(first: Array, second: Array, uppers: Array) -> Mask:
         uppers: (F, 4) rotations of the upper bone.
     """
     sizes = batch.length(first, -1), batch.length(second, -1)
-    across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
     # Seen from the upper bone the axis of a knee or elbow stands still.
-    local = batch.rotate(batch.conjugate(uppers.T).T, across, -1)
+    local = turned(inverse(uppers), bend_axes(first, second))
     usual, sines = local.sum(axis=0), batch.length(local, -1)
     beyond: Mask = np.zeros(len(first), np.bool_)
     if np.linalg.norm(usual) <= STEADY * sines.sum():

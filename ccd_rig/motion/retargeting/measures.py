@@ -17,9 +17,18 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
 from ..ground import Ground
+from ..walking.path import STEP_UP
 from .feet import FootPath, Sole
-from .figures import FigureMap, Figures, Limb, SourceMotion, TargetFigure, limb_length, past_straight
-from .over_ground import STEP_UP
+from .figures import (
+    FigureMap,
+    Figures,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    bend_axes,
+    limb_length,
+    past_straight,
+)
 from .scaled_way import ScaledWay, head_effector, limb_effectors, poles
 from .settings import RetargetSettings
 from .stances import Stances
@@ -124,10 +133,10 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         tuple(_stances(figures, made, places)),
         *_depths(figures, made, heads, rotations),
         made.way.ground if made.ground is None else None,
-        _largest_turn(rotations[:, mapped]),
-        _largest_turn(source.rotations[:, followed]),
-        _percentile([jerk for jerk, _ in jerks]),
-        _percentile([jerk for _, jerk in jerks]),
+        largest_turn(rotations[:, mapped]),
+        largest_turn(source.rotations[:, followed]),
+        jerk_percentile([jerk for jerk, _ in jerks]),
+        jerk_percentile([jerk for _, jerk in jerks]),
         sum(_flips(limb, places, source_places, uppers[limb.name]) for limb in figure_map.limbs),
         int(broken.sum()),
         int((moved > 1e-4).sum()),
@@ -222,8 +231,8 @@ def _above(ground: Ground, points: Sequence[Array], balls: Array, path: FootPath
     return np.asarray(np.nanmin(np.where(np.isnan(gaps), np.inf, gaps), axis=0))
 
 
-def _largest_turn(rotations: Array) -> float:
-    """From frame to frame, of (F, J, 4)."""
+def largest_turn(rotations: Array) -> float:
+    """Largest turn from frame to frame of rotations (F, J, 4), radians."""
     if len(rotations) < 2:
         return 0.0
     return float(batch.angles_between(rotations[1:], rotations[:-1], -1).max())
@@ -234,17 +243,18 @@ def _jerks(
 ) -> tuple[Array, Array]:
     """Third differences of a limb's end, the target's and the source's, in lengths of each one's limb."""
     times = figures.source.times
-    if len(times) < 4:
-        return np.zeros(1), np.zeros(1)
-    step = float(np.median(np.diff(times)))
-    ours, theirs = (
-        batch.length(np.diff(each[limb.end], 3, axis=0), -1) / (length * step**3)
-        for each, length in zip((places, source_places), figures.lengths(limb), strict=True)
-    )
-    return ours, theirs
+    step = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+    size, source_size = figures.lengths(limb)
+    return jerks(places[limb.end], step, size), jerks(source_places[limb.end], step, source_size)
 
 
-def _percentile(values: Sequence[Array]) -> float:
+def jerks(points: Array, step: float, size: float) -> Array:
+    """Sizes of third differences of points (F, 3), by a time step, in a size; 0 for fewer than 4 frames."""
+    return batch.length(np.diff(points, 3, axis=0), -1) / (size * step**3) if len(points) > 3 else np.zeros(1)
+
+
+def jerk_percentile(values: Sequence[Array]) -> float:
+    """99th percentile of jerks of several points."""
     return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
@@ -253,16 +263,11 @@ def _flips(limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, 
 
     A limb that the source (upper bone turned by (F, 4)) hyperextends a little is bent to its usual side.
     """
-    ours, theirs = _bends(limb, places), _bends(limb, source_places)
+    ours, theirs = (
+        bend_axes(each[limb.middle] - each[limb.upper], each[limb.end] - each[limb.middle])
+        for each in (places, source_places)
+    )
     clear = (batch.length(ours, -1) > STRAIGHT) & (batch.length(theirs, -1) > STRAIGHT)
     upper, middle, end = (source_places[name] for name in limb.joints[:3])
     usual = ~past_straight(middle - upper, end - middle, uppers)
     return int((clear & usual & (batch.dot(ours, theirs, -1) < 0.0)).sum())
-
-
-def _bends(limb: Limb, places: Mapping[str, Array]) -> Array:
-    """(F, 3) axis of the bend, as long as its sine."""
-    upper = places[limb.middle] - places[limb.upper]
-    lower = places[limb.end] - places[limb.middle]
-    sizes = batch.length(upper, -1) * batch.length(lower, -1)
-    return np.asarray(batch.cross(upper, lower, -1) / np.maximum(sizes, 1e-12)[:, None])

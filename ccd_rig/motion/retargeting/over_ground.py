@@ -20,21 +20,18 @@ from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, grade_of, plane_of
 from ..interpolation import bell_means
-from ..walking.steps import CLEAREST, evenly, swing_base
+from ..walking.path import STEP_UP
+from ..walking.steps import BENT, CLEAREST, evenly, swing_base
 from .alignment import NO_TURN, UP, shortest
 from .feet import FootPath, Sole, SolePart, ahead_of, missing_turn, raised_ahead, smooth_envelope
 from .figures import product, turned
 
-STEP_UP = 0.8
-"""Leg lengths above the ground so far from which the next is looked for."""
 HALF = 0.04
 """Leg lengths from the middle of a foot to its sides, for its slope across."""
 SETTLED = 0.5
 """Seconds beyond the first and the last stance in which a foot goes over to the ground as it is."""
 TOES = 0.2
 """Seconds around toes that are raised by the ground, in which they are raised too."""
-BENT = float(np.radians(50.0))
-"""How far toes are raised by the ground at most."""
 STRIDE = 1.0
 """Seconds of a stride where the feet tell none."""
 

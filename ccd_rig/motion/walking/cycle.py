@@ -306,8 +306,7 @@ def cycle_of(
         after = 2.0 * hips[-1] - hips[-2]
         hips = np.concatenate((hips, [(*after[:2], hips[0, 2])]))
     else:
-        yaw = _yaw_over(chosen, hips)
-        hips, turns = _straightened(hips, turns, yaw)
+        hips, turns = _straightened(chosen, hips, turns)
         turns = _closed(turns)
         rotations = np.stack([_closed(each) for each in rotations.transpose(1, 0, 2)], axis=1)
     hips = hips - np.linspace(0.0, 1.0, count + 1)[:, None] * (hips[-1] - hips[0]) * (0.0, 0.0, 1.0)
@@ -576,14 +575,11 @@ def _period(
     return int(a[k]), int(b[k] - a[k]), False
 
 
-def _yaw_over(source: SourceMotion, hips: Array) -> float:
-    """Radians about the vertical from the first frame to the last (Kabsch 1976, in the plane)."""
+def _straightened(source: SourceMotion, hips: Array, turns: Array) -> tuple[Array, Array]:
+    """Hips and their rotations with the turn from the first frame to the last (Kabsch 1976, in the plane)
+    taken off evenly, so that the path is straight."""
     a, b = ((source.heads[k] - hips[k])[:, :2] for k in (0, -1))
-    return float(batch.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
-
-
-def _straightened(hips: Array, turns: Array, yaw: float) -> tuple[Array, Array]:
-    """Hips and their rotations with a turn taken off evenly, so that the path is straight."""
+    yaw = float(batch.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
     shares: Array = np.linspace(0.0, 1.0, len(hips), dtype=np.float64)
     yaw_turn = batch.about(UP, -yaw * shares)
     mid = batch.slerp(yaw_turn[:-1], yaw_turn[1:], np.full(len(hips) - 1, 0.5), -1)

@@ -13,16 +13,12 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
-from ..retargeting.figures import FigureMap, inverse, product, turned
+from ..retargeting.figures import STEADY, FigureMap, bend_axes, inverse, product, turned
+from ..retargeting.measures import STRAIGHT, jerk_percentile, jerks, largest_turn
 from .cycle import Cycle, WalkLeg, posed
 from .path import STEP_UP
 from .steps import WalkPlan
 
-JERK_PERCENTILE = 99.0
-STRAIGHT = 0.05
-"""Sine of the bend of a knee from which it has a side."""
-STEADY = 0.5
-"""Part of all bends of a leg in the cycle that must be to one side for it to have a usual one."""
 MISSED = 1e-3
 """Leg lengths by which an ankle may be off its place before the leg counts as stretched out."""
 
@@ -81,7 +77,8 @@ def walk_measures(
 ) -> WalkMeasures:
     """Measure played joints (`joints_seen`): (F, n, 3) heads and (F, n, 4) rotations, world."""
     target = cycle.target
-    slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
+    slides, depths, floats, missed, walk_jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
+    step = float(np.diff(plan.times[:2]).sum()) or 1.0
     walked, flipped = _walked(cycle), 0
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], target.index(leg.limb.end)
@@ -99,11 +96,10 @@ def walk_measures(
         off = batch.length(balls - foot.balls, -1)
         missed = np.maximum(missed, np.where(down, off, 0.0))
         flipped += _flips(cycle, leg, walked, (heads, rotations))
-        jerks.append(_jerk(heads[:, end], plan.times, leg.length))
+        walk_jerks.append(jerks(heads[:, end], step, leg.length))
     cycle_heads, cycle_turns = walked
-    cycle_times = np.arange(len(cycle_heads), dtype=np.float64) * cycle.step
     cycle_jerks = [
-        _jerk(cycle_heads[:, target.index(leg.limb.end)], cycle_times, leg.length) for leg in cycle.legs
+        jerks(cycle_heads[:, target.index(leg.limb.end)], cycle.step, leg.length) for leg in cycle.legs
     ]
     seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
     airborne = np.sum([foot.down < 0 for foot in plan.feet.values()], axis=0)
@@ -115,14 +111,14 @@ def walk_measures(
         int((missed > MISSED * cycle.leg).sum()),
         float(missed.max(initial=0.0)),
         flipped,
-        _turn(rotations[:, seen], plan.times),
-        _turn(cycle_turns[:, seen], cycle_times),
-        _turn(_bends(cycle, seen, rotations), plan.times),
-        _turn(_bends(cycle, seen, cycle_turns), cycle_times),
+        largest_turn(rotations[:, seen]) / step,
+        largest_turn(cycle_turns[:, seen]) / cycle.step,
+        largest_turn(_bends(cycle, seen, rotations)) / step,
+        largest_turn(_bends(cycle, seen, cycle_turns)) / cycle.step,
         int(airborne.max(initial=0)),
         _cycle_airborne(cycle),
-        _percentile(jerks),
-        _percentile(cycle_jerks),
+        jerk_percentile(walk_jerks),
+        jerk_percentile(cycle_jerks),
         float(batch.length(plan.moved, -1).max(initial=0.0)),
     )
 
@@ -157,9 +153,7 @@ def _flips(cycle: Cycle, leg: WalkLeg, walked: tuple[Array, Array], played: tupl
     bends = []
     for heads, rotations in (walked, played):
         first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
-        sizes = batch.length(first, -1) * batch.length(second, -1)
-        across = batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None]
-        bends.append(turned(inverse(rotations[:, upper]), across))
+        bends.append(turned(inverse(rotations[:, upper]), bend_axes(first, second)))
     usual = bends[0].sum(axis=0)
     if np.linalg.norm(usual) <= STEADY * batch.length(bends[0], -1).sum():
         return 0
@@ -196,19 +190,3 @@ def _cycle_airborne(cycle: Cycle) -> int:
         for foot in cycle.feet.values()
     ]
     return int((len(down) - np.sum(down, axis=0)).max())
-
-
-def _turn(rotations: Array, times: Array) -> float:
-    if len(times) < 2:
-        return 0.0
-    return float(batch.angles_between(rotations[1:], rotations[:-1], -1).max()) / float(times[1] - times[0])
-
-
-def _jerk(points: Array, times: Array, length: float) -> Array:
-    if len(times) < 4:
-        return np.zeros(1)
-    return batch.length(np.diff(points, 3, axis=0), -1) / (length * float(times[1] - times[0]) ** 3)
-
-
-def _percentile(values: list[Array]) -> float:
-    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE))

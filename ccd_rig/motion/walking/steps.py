@@ -676,7 +676,8 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         flat_size = batch.length(tips[:, :2], -1)[:, None]
         is_level = flat_size > LEVEL * length  # toes that stand on end have no heading of their own
         level_tips = tips * (1.0, 1.0, 0.0) / np.maximum(flat_size, 1e-12)
-        toward, rise = np.where(is_level, level_tips, ahead), _rise(tips)
+        toward = np.where(is_level, level_tips, ahead)
+        rise = np.asarray(batch.arctan2(tips[:, 2], np.maximum(flat_size[:, 0], 1e-9)))
         lowest = max(-flat - course.settings.steepest - DROOP, -0.5 * np.pi)
         down, angle = plan.down >= 0, rise.copy()
         near = np.flatnonzero(down | (above(tips) > tips[:, 2]))
@@ -738,11 +739,6 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
     root = high + share * (low - high)
     root = np.where(over(root) < -MET * length, high, root)  # at an edge the ground falls away: beyond it
     return np.where(meets[0], BENT, np.where(meets.any(axis=0), root, lowest))
-
-
-def _rise(vectors: Array) -> Array:
-    """(F,) radians above level of vectors (F, 3)."""
-    return np.asarray(batch.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
 
 
 def _up(ahead: Array, angles: Array) -> Array:

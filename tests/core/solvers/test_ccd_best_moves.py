@@ -157,7 +157,7 @@ def kabsch(pairs: Sequence[Weighted]) -> tuple[np.ndarray, float]:
 def test_a_ball_joint_turns_to_where_kabsch_has_it(kinds: str, on_shell: bool) -> None:
     """Targets off the shell take a pass more: the first points the bone at one of them."""
     compared = 0
-    for seed in range(60):
+    for seed in range(20):
         rng = random.Random(f"{kinds} {seed}")
         skeleton, start = on_a_base(rng)
         goals = weighted_goals(skeleton, start, kinds, rng, on_shell)
@@ -176,7 +176,7 @@ def test_a_ball_joint_turns_to_where_kabsch_has_it(kinds: str, on_shell: bool) -
         if determined > 0.1:
             compared += 1
             assert angle_between(pose.rotations[1], best.rotations[1]) <= 1e-4, seed
-    assert compared >= 20
+    assert compared >= 6
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -109,7 +109,7 @@ def test_a_pass_is_a_step_of_every_joint_in_its_order(sweep: Sweep) -> None:
 def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str) -> None:
     """What each step moves of frames, slides, coupled offsets and masses is seen by the next."""
     compared = 0
-    for seed in range(40):
+    for seed in range(16):
         rng = random.Random(f"{kind} {seed}")
         skeleton = heavy_tree(rng, 6, 1.0 if kind == "direction" else 0.4)
         if kind == "rolling":
@@ -133,7 +133,7 @@ def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str) -> None:
         expected = measure(goal, skeleton, forward_kinematics(skeleton, step_by_step))
         assert result.errors[0].distance == pytest.approx(expected.distance, abs=50.0 * FLOAT32), seed
         assert result.errors[0].angle == pytest.approx(expected.angle, abs=50.0 * FLOAT32), seed
-    assert compared >= 15
+    assert compared >= 6
 
 
 def test_alternating_goes_back_from_the_root() -> None:
