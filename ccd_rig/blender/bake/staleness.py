@@ -253,14 +253,9 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     chain_bones = {bone.name: bone for chain in chains for bone in chain}
     for bone in chain_bones.values():
         of_bone = values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved)
-<<<<<<< HEAD
         locks: list[Any] = [tuple(bone.lock_location), tuple(bone.lock_rotation)]
         locks += [bone.lock_rotation_w, bone.lock_rotations_4d, bone.bone.use_connect]
         bones.append((bone.name, bone.bone.length, bone.rotation_mode, locks, of_bone))
-=======
-        locks = (*bone.lock_location, *bone.lock_rotation, bone.lock_rotation_w, bone.lock_rotations_4d)
-        bones.append((bone.name, bone.bone.length, bone.bone.use_connect, bone.rotation_mode, locks, of_bone))
->>>>>>> keys
         yield
     solver = values(group.solver, "ccd_rig.solver", moved)
     renders = [scene.render for scene in armature_object.users_scene]

@@ -172,12 +172,8 @@ def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None =
             yield f"{what} has the modifier {modifier.type}, which would change its keys: mute or remove it"
     # Cycles repeats what is between the first and the last key, and does not change it.
     if span is not None and not fcurve.is_empty and repeats(fcurve):
-<<<<<<< HEAD
         ends = fcurve.range()
         first, last = float(ends[0]), float(ends[1])
-=======
-        first, last = fcurve.range()[:]
->>>>>>> keys
         if span[0] < first - keyframes.MERGE_DISTANCE or span[1] > last + keyframes.MERGE_DISTANCE:
             yield (
                 f"{what} repeats frames {first:g} to {last:g} by the modifier Cycles, which keys at other "
