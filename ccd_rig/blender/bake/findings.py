@@ -33,8 +33,9 @@ from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion
 from .keyed_motion import KeyedMotion, rotated_joints
 from .report import (
-    EASED,
     GAVE_WAY,
+    MET,
+    REACHED,
     SLERPED,
     STATUSES,
     BakeReport,
@@ -54,9 +55,6 @@ from .report import (
 from .shot import Task
 
 Mask = NDArray[np.bool_]
-
-MET = (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)
-"""Statuses of constraints that ended as they should."""
 
 
 @dataclass(frozen=True)
@@ -655,9 +653,9 @@ def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:
     """(F, C) numbers of the statuses of constraints at each frame."""
     codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
     ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
-    reached, constraints = SolveStatus.CONVERGED.name, range(len(bake_frames.constraints))
+    constraints = range(len(bake_frames.constraints))
     for row, each in states.items():
-        ended[row] = [codes[each.get(c, reached)] for c in constraints]
+        ended[row] = [codes[each.get(c, REACHED)] for c in constraints]
     return ended
 
 

@@ -48,7 +48,7 @@ from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, group
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .body_balance import ROUNDS, Balance
-from .report import EASED, GAVE_WAY
+from .report import EASED, GAVE_WAY, REACHED
 
 
 def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -375,7 +375,6 @@ class Help(NamedTuple):
 
 
 NO_HELP = Help()
-REACHED = SolveStatus.CONVERGED.name
 
 
 def _help_of(batch: Batch) -> list[Help | None]:
@@ -383,10 +382,10 @@ def _help_of(batch: Batch) -> list[Help | None]:
 
     A carried target that is left where its carrier has it asks for nothing: its constraint gives way.
     """
-    constraints, reached = batch.constraints, SolveStatus.CONVERGED.name
+    constraints = batch.constraints
     helps = batch.influences is not None
     whole = [c for c in batch.active if helps and constraints[c].body_length]
-    off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
+    off = [[c for c in whole if states.get(c, REACHED) != REACHED] for states in batch.states]
     if not any(off):
         return [None] * len(off)
     stays, left = _left_in_place(batch)
@@ -869,7 +868,7 @@ class _Share:
         distances = solved.distances[:, :goals]
         off = distances > self.tolerances[:, None]
         off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
-        met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
+        met = dict.fromkeys(self.members, REACHED)
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.rows.tolist():
             batch.states[k].update(met)

@@ -22,7 +22,6 @@ import numpy as np
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, length, rotate
-from ...settings import SolveStatus
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import WHOLE, Constraint
 from ..solve.constraint_goals import chain_joints, effectors
@@ -31,9 +30,7 @@ from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, Rows
 from .group_solving import MOVED, Batch, let_body_help
 from .planted_solver import AROUND, SHARPER, PlantedFrames, with_free_bone
-from .report import GAVE_WAY
-
-REACHED = SolveStatus.CONVERGED.name
+from .report import GAVE_WAY, REACHED
 
 
 def help_planted(

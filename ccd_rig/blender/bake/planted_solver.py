@@ -32,7 +32,6 @@ from ...limits.shapes import Limit, Slide
 from ...maths.batch import Array, Mask, arctan2, conjugate, inverse, length, matrices, multiply, rotate, unit
 from ...motion.interpolation import least_lift
 from ...motion.retargeting.feet import raised_ahead, smooth_envelope
-from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
@@ -58,6 +57,7 @@ from ..solve.planting import (
 )
 from .bake_frames import BakeFrames, Rows, Tracks
 from .group_solving import Batch, bones_of, solve_batches
+from .report import REACHED
 
 SHARPER = 0.1
 """Factor on the tolerances while bones are planted, as the error of planted bones beside the base slides."""
@@ -715,7 +715,7 @@ class _GroupSolver:
         for row, ended in zip(rows.tolist(), batch.states, strict=True):
             frames.states[row] |= ended
             if base >= 0:
-                frames.states[row][base] = SolveStatus.CONVERGED.name
+                frames.states[row][base] = REACHED
 
     def _finish(self, segment: ContactSegment) -> None:
         """Store the keyed poses of a solved segment, from whose end the next one starts."""

@@ -20,7 +20,7 @@ from mathutils import Quaternion
 from ...errors import RigError
 from ...limits.shapes import contains
 from ...maths.batch import Array, angles_between, length, unit
-from ...settings import SolverSettings, SolveStatus
+from ...settings import SolverSettings
 from ...solvers.stepping import result_of
 from ..checks import Ready
 from ..keys.writer import obstacles
@@ -41,6 +41,7 @@ from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
+from .report import REACHED
 from .settings import BakeSettings
 from .start import StartPoses
 
@@ -449,9 +450,8 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
     # Where nothing is reached, only the farthest counts: conflicting constraints trade distances.
     if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
         return
-    reached = SolveStatus.CONVERGED.name
     states = {
-        row: {c: reached if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
+        row: {c: REACHED if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
         for k, row in enumerate(rows.tolist())
     }
     slides = bake_frames.slid(rows, bake_frames.translations[rows])

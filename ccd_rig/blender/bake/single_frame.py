@@ -34,7 +34,7 @@ from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_j
 from .keying import all_locked
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
-from .report import EASED, GAVE_WAY
+from .report import MET
 from .settings import BakeSettings
 from .shot import FrameSolver
 
@@ -164,7 +164,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     active = sorted(states)
     blended = result_of(measuring.residuals(bake_frames, keyed))
     distances, angles, lost = result_of(measuring.misses(motion, solver, blended))
-    met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED) and not lost[0, c]}
+    met = {c for c in active if states[c] in MET and not lost[0, c]}
     ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
     scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
     errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
