@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from .errors import InvalidInput
 from .goals import GoalError
-from .maths.validation import SIZES, is_number, shown
+from .maths.validation import SIZES, ranged, require_ranges, shown
 from .skeleton.pose import Pose
 
 
@@ -115,44 +115,25 @@ class SolverSettings:
     """
 
     solver: Solver = Solver.CCD_LEAST_SQUARES
-    max_iterations: int = 300
-    position_tolerance: float = 1e-4
-    angle_tolerance: float = 1e-3
+    max_iterations: int = ranged(300, 1, MOST_ITERATIONS)
+    position_tolerance: float = ranged(1e-4, *SIZES)
+    angle_tolerance: float = ranged(1e-3, *SIZES)
     sweep: Sweep = Sweep.ROOT_TO_TIP
-    step_fraction: float = 0.9
-    step_feedback: float = 0.0
-    error_reduction: float = 0.0
-    stall_threshold: float = 1e-6
-    restarts: int = 8
-    seed: int = 0
+    step_fraction: float = ranged(0.9, *STEP_RANGE)
+    step_feedback: float = ranged(0.0, 0.0, 1.0)
+    error_reduction: float = ranged(0.0, 0.0, LARGEST_REDUCTION)
+    stall_threshold: float = ranged(1e-6, 0.0, 1.0)
+    restarts: int = ranged(8, 0, MOST_RESTARTS)
+    seed: int = ranged(0, -math.inf)
     comfort: bool = True
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("max_iterations", 1, MOST_ITERATIONS),
-            ("restarts", 0, MOST_RESTARTS),
-            ("seed", -math.inf, math.inf),
-        ):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= most:
-                allowed = f", {least} to {most}" if least > -math.inf else ""
-                raise InvalidInput(f"{name} must be a whole number{allowed}, not {shown(count)}")
+        require_ranges(self)
         for name, kind in (("solver", Solver), ("sweep", Sweep)):
             value = getattr(self, name)
             if not isinstance(value, kind):
                 allowed = ", ".join(each.name for each in kind)
                 raise InvalidInput(f"{name} must be one of {allowed}, not {shown(value)}")
-        for name, lower, upper in (
-            ("position_tolerance", *SIZES),
-            ("angle_tolerance", *SIZES),
-            ("step_fraction", *STEP_RANGE),
-            ("step_feedback", 0.0, 1.0),
-            ("error_reduction", 0.0, LARGEST_REDUCTION),
-            ("stall_threshold", 0.0, 1.0),
-        ):
-            value = getattr(self, name)
-            if not (is_number(value) and lower <= value <= upper):
-                raise InvalidInput(f"{name} must be {lower:g} to {upper:g}, not {shown(value)}")
 
     def in_tolerances(self, error: GoalError) -> float:
         """The error of a goal in tolerances: it is met at 1 and below."""

@@ -212,7 +212,9 @@ class SourceTexts:
             parent = self.parents[parent]
         if isinstance(parent, ast.Call):  # STORED.number("Height", "World height of the ground")
             owner = parent.func.value if isinstance(parent.func, ast.Attribute) else None
-            return isinstance(owner, ast.Name) and owner.id in DECLARE and node in parent.args[:2]
+            if not isinstance(owner, ast.Name) or owner.id not in DECLARE:
+                return False
+            return node in parent.args[:2] and parent.func.attr != "of"  # which takes the name of a field
         if isinstance(parent, ast.keyword):
             return parent.arg in LABELS
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):

@@ -179,40 +179,10 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
 
     source: ONCE.enum("From", "Which motion counts", items=SOURCES)
     action: ONCE.text("Action", "Name of the action; empty: the present one")
-    margin: LAST.number(
-        "Margin",
-        "By how much limits go beyond the motion",
-        default=FitSettings.margin,
-        min=0.0,
-        soft_max=0.5,
-        subtype="ANGLE",
-    )
-    percentile: LAST.number(
-        "Percentile",
-        "Part of the motion's frames that limits hold, before the margin; less than 100 leaves "
-        "out rare extremes",
-        default=FitSettings.percentile,
-        min=50.0,
-        max=100.0,
-        subtype="PERCENTAGE",
-    )
-    comfort: LAST.number(
-        "Comfort",
-        "Part of the motion's frames, those in the middle of each range, that becomes the "
-        "comfort region; 0 leaves comfort as it is",
-        default=FitSettings.comfort,
-        min=0.0,
-        max=100.0,
-        subtype="PERCENTAGE",
-    )
-    hinge_tolerance: LAST.number(
-        "Hinge Tolerance",
-        "How far a bone may turn off one axis and still get a hinge",
-        default=FitSettings.hinge_tolerance,
-        min=0.0,
-        soft_max=0.5,
-        subtype="ANGLE",
-    )
+    margin: LAST.of(FitSettings, "margin", min=0.0, soft_max=0.5, subtype="ANGLE")
+    percentile: LAST.of(FitSettings, "percentile", min=50.0, max=100.0, subtype="PERCENTAGE")
+    comfort: LAST.of(FitSettings, "comfort", min=0.0, max=100.0, subtype="PERCENTAGE")
+    hinge_tolerance: LAST.of(FitSettings, "hinge_tolerance", min=0.0, soft_max=0.5, subtype="ANGLE")
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         return self.ask(context)

@@ -336,38 +336,18 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
 class ContactCommand(FrameRange):
     """Properties of an operator that finds contacts, and its redo panel."""
 
-    speed: LAST.number(
-        "Speed",
-        "A contact begins where the bone is slower than this, in lengths of its leg per second",
-        default=ContactThresholds.speed,
-        min=0.001,
-        soft_max=2.0,
-    )
-    height: LAST.number(
-        "Height",
-        "A contact begins where the bone is nearer than this to the ground, in lengths of its "
+    speed: LAST.of(ContactThresholds, "speed", soft_max=2.0)
+    height: LAST.of(
+        ContactThresholds,
+        "height",
+        description="A contact begins where the bone is nearer than this to the ground, in lengths of its "
         "leg. That is the armature's Ground; where it is At Rest, the ground is at the bone's lowest height "
         "from one rise to the next",
-        default=ContactThresholds.height,
-        min=0.001,
         soft_max=1.0,
     )
-    release: LAST.number(
-        "Release",
-        "A contact ends at this many times Speed or Height, so that noise does not break it",
-        translation_context=CONTEXT,
-        default=ContactThresholds.release,
-        min=1.0,
-        soft_max=3.0,
-    )
-    shortest: LAST.number(
-        "Shortest",
-        "Shorter gaps between contacts are closed, and shorter contacts are left out",
-        default=ContactThresholds.shortest,
-        min=0.0,
-        soft_max=1.0,
-        subtype="TIME_ABSOLUTE",
-        unit="TIME_ABSOLUTE",
+    release: LAST.of(ContactThresholds, "release", soft_max=3.0, translation_context=CONTEXT)
+    shortest: LAST.of(
+        ContactThresholds, "shortest", soft_max=1.0, subtype="TIME_ABSOLUTE", unit="TIME_ABSOLUTE"
     )
     ground: LAST.enum("Ground", "Whether the ground moves under the feet", items=GROUNDS)
     walk_on: LAST.boolean(

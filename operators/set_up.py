@@ -69,40 +69,12 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     )
     tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
     wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
-    poles: ONCE.boolean(
-        "Poles",
-        "Objects that knees and elbows point at, where they bend to now; without it limbs that are straight "
-        "get them, since nothing else tells their side",
-        default=Choices.poles,
-    )
-    turn_hands: ONCE.boolean(
-        "Turn Hands",
-        "Hands turn as their targets do; else they stay as they are on their forearms",
-        default=Choices.turn_hands,
-    )
-    ranges: ONCE.enum(
-        "Joints",
-        "What joints of the chains without a range get from the preset for such a figure",
-        items=RANGES,
-        default=Choices.ranges,
-    )
-    plant: ONCE.boolean(
-        "Plant Feet",
-        "Hold feet where they are in the world and let hips follow, instead of targets for feet",
-        default=False,
-    )
-    control_bones: ONCE.boolean(
-        "Control Bones",
-        "Make targets and poles as bones of the armature, with a bone collection and shapes of their own, "
-        "instead of empties",
-        default=Choices.control_bones,
-    )
-    follow_motion: ONCE.boolean(
-        "Follow Motion",
-        "Where the figure is animated, key targets along its motion over the scene's range: a bake "
-        "then leaves it as it is until a target is moved",
-        default=Choices.follow_motion,
-    )
+    poles: ONCE.of(Choices, "poles")
+    turn_hands: ONCE.of(Choices, "turn_hands")
+    ranges: ONCE.of(Choices, "ranges", name="Joints", items=RANGES)
+    plant: ONCE.of(Choices, "plant", name="Plant Feet")
+    control_bones: ONCE.of(Choices, "control_bones")
+    follow_motion: ONCE.of(Choices, "follow_motion")
     roles: ONCE.rows(
         "Roles",
         "Roles of bones instead of those that are recognised, as a name and a role each",
@@ -183,12 +155,8 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         boxes = layout.column(heading="Set Up")
         for group in self.recognised:
             boxes.prop(self, group)
-        boxes.prop(self, "poles")
-        boxes.prop(self, "turn_hands")
-        boxes.prop(self, "ranges")
-        boxes.prop(self, "plant")
-        boxes.prop(self, "control_bones")
-        boxes.prop(self, "follow_motion")
+        for name in ("poles", "turn_hands", "ranges", "plant", "control_bones", "follow_motion"):
+            boxes.prop(self, name)
         if not self.asks:
             self._draw_roles(layout)
 

@@ -8,7 +8,7 @@ import bpy
 
 from ..ccd_rig.blender import checks, live
 from ..ccd_rig.blender.bake import bake
-from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, two_digits
+from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, REACHED, two_digits
 from ..ccd_rig.blender.bake.single_frame import SolvedFrame
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import constraint_list
@@ -16,7 +16,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
     apply_preset,
-    field_help,
+    solver_property,
     solver_settings,
 )
 from ..ccd_rig.blender.registration import LAST, ONCE
@@ -29,7 +29,7 @@ from .command import Command
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
-    SolveStatus.CONVERGED.name: "Reached",
+    REACHED: "Reached",
     SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
     SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
     SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
@@ -37,7 +37,6 @@ WORDS = {
     GAVE_WAY: "Reached, with targets that give way to the body",
 }
 """By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}
 
 
 class CCD_RIG_OT_solve(Command, bpy.types.Operator):
@@ -48,22 +47,9 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
     )
 
     only_active: ONCE.boolean("Only Active", "Solve the active constraint alone")
-    max_iterations: ONCE.integer(
-        "Iterations",
-        field_help(SolverSettings, "max_iterations"),
-        default=DEFAULTS["max_iterations"],
-        min=1,
-        soft_max=500,
-    )
-    step_fraction: ONCE.number(
-        "Step Size",
-        field_help(SolverSettings, "step_fraction"),
-        default=DEFAULTS["step_fraction"],
-        min=0.1,
-        max=1.3,
-        subtype="FACTOR",
-    )
-    comfort: ONCE.boolean("Comfort", field_help(SolverSettings, "comfort"), default=DEFAULTS["comfort"])
+    max_iterations: solver_property(ONCE, "max_iterations")
+    step_fraction: solver_property(ONCE, "step_fraction")
+    comfort: solver_property(ONCE, "comfort")
 
     why_grey = staticmethod(command.none_enabled)
 

@@ -52,19 +52,10 @@ FIGURE = ("poles", "follow_motion", "ranges", "control_bones")
 class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
     """Defaults of Set Up Figure."""
 
-    poles: LAST.boolean("Poles", "Objects that knees and elbows point at", default=Choices.poles)
-    follow_motion: LAST.boolean(
-        "Follow Motion", "Key targets along the motion that a figure has", default=Choices.follow_motion
-    )
-    ranges: LAST.enum(
-        "Joints", "What joints get from the preset for such a figure", items=RANGES, default=Choices.ranges
-    )
-    control_bones: LAST.boolean(
-        "Control Bones",
-        "Make targets and poles as bones of the armature, with a bone collection and shapes of "
-        "their own, instead of empties",
-        default=Choices.control_bones,
-    )
+    poles: LAST.of(Choices, "poles")
+    follow_motion: LAST.of(Choices, "follow_motion")
+    ranges: LAST.of(Choices, "ranges", name="Joints", items=RANGES)
+    control_bones: LAST.of(Choices, "control_bones")
 
 
 class CCD_RIG_PG_new_rigs(bpy.types.PropertyGroup):

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is registered in Blender: properties with their callbacks, and the classes of a package."""
 
+import enum
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import field, fields
 from functools import partialmethod
 from importlib import import_module
+from math import inf
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, TypeVar
 
 from bpy import app, props
+
+from ..errors import InvalidInput
 
 
 class Declare:
@@ -35,11 +40,43 @@ class Declare:
     enum = partialmethod(_declare, props.EnumProperty)
     pointer = partialmethod(_declare, props.PointerProperty)
 
+    def of(self, table: type, name: str, /, **shown: Any) -> Any:
+        """Declare the property of a field of a dataclass: a switch, a number, or a name of an enum.
+
+        Label, default, range and tooltip are the field's; keywords in `shown` take their place.
+        """
+        each = next(each for each in fields(table) if each.name == name)
+        least, most = each.metadata.get("range", (-inf, inf))
+        keywords = {
+            "name": name.replace("_", " ").title(),
+            "default": each.default.name if isinstance(each.default, enum.Enum) else each.default,
+            **({"min": least} if least > -inf else {}),
+            **({"max": most} if most < inf else {}),
+            **shown,
+        }
+        if "description" not in shown:
+            keywords["description"] = field_help(table, name)
+        if "items" in shown:
+            return self.enum(**keywords)
+        if isinstance(each.default, bool):  # before int: a bool is one
+            return self.boolean(**keywords)
+        return (self.integer if isinstance(each.default, int) else self.number)(**keywords)
+
     def rows(self, name: str, description: str, **keywords: Any) -> Any:
         """Declare a collection; a library override that may change it may also add rows."""
         if "override" in self._shared:
             keywords["override"] = self._shared["override"] | {"USE_INSERTION"}
         return self._declare(props.CollectionProperty, name, description, **keywords)
+
+
+def field_help(table: type, name: str) -> str:
+    """Return the line of a dataclass's docstring on a field as a tooltip: no unit, source or full stop."""
+    attributes = (table.__doc__ or "").partition("Attributes:")[2]
+    match = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise InvalidInput(f"{table.__name__}'s docstring does not say what '{name}' is")
+    words = re.sub(r" \([A-Z][^()]*\)| \[[^\[\]]*\]", "", " ".join(match[1].split())).rstrip(".")
+    return words[:1].upper() + words[1:]
 
 
 class DeclareFields(Declare):

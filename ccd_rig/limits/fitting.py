@@ -40,21 +40,25 @@ STILL = radians(0.5)
 class FitSettings:
     """Settings of a fit.
 
+    Attributes:
+        margin: by how much limits go beyond the motion [radians].
+        percentile: part of the motion's frames that limits hold, before the margin; less than 100 leaves out
+            rare extremes.
+        hinge_tolerance: how far a bone may turn off one axis and still get a hinge [radians].
+        snap_angle: radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations stay
+            within the tolerance of it.
+        comfort: part of the motion's frames, those in the middle of each range, that becomes the comfort
+            region; 0 leaves comfort as it is.
+
     Raises:
         InvalidInput: an angle outside 0..pi, a percentile outside 50..100, a comfort that is neither 0 nor
             in 50..100.
     """
 
-    margin: float = radians(5.0)  # radians by which each bound lies outside the rotations
-    # Percent of the rotations that the limit holds before the margin is added; the rest is left out at the
-    # ends of each range.
+    margin: float = radians(5.0)
     percentile: float = 100.0
-    hinge_tolerance: float = radians(6.0)  # radians by which the rotations of a hinge may be off its axis
-    # Radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations stay within the
-    # tolerance of it.
+    hinge_tolerance: float = radians(6.0)
     snap_angle: float = radians(12.0)
-    # Percent of the rotations, in the middle of each range, that the comfort region holds (`comfort_region`);
-    # 0 for none.
     comfort: float = 80.0
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import field, fields
 from math import hypot, isfinite, nan
 from typing import Any
 
@@ -14,6 +15,37 @@ from ..json_text import LONGEST
 from .rotations import ROUNDING
 
 Triple = tuple[float, float, float]
+
+
+def ranged(default: Any, least: float, most: float = math.inf, may_be_pair: bool = False) -> Any:
+    """Declare a number of a dataclass of settings with its range, whole if the default is.
+
+    `require_ranges` checks it, and a property that stores it has the same range.
+    """
+    return field(default=default, metadata={"range": (least, most), "may_be_pair": may_be_pair})
+
+
+def require_ranges(settings: Any) -> None:
+    """Raise InvalidInput, which names the field, unless the fields declared by `ranged` are in range."""
+    for each in fields(settings):
+        if "range" not in each.metadata:
+            continue
+        name, (least, most) = each.name, each.metadata["range"]
+        value = getattr(settings, name)
+        is_whole, may_be_pair = isinstance(each.default, int), each.metadata["may_be_pair"]
+        values = value if may_be_pair and isinstance(value, tuple) and len(value) == 2 else (value,)
+        is_kind = _is_whole if is_whole else is_number
+        if not all(is_kind(number) and least <= number <= most for number in values):
+            allowed = f"{least:.7g} to {most:.7g}" if most < math.inf else f"{least:.7g} or more"
+            if is_whole:
+                allowed = f"a whole number, {allowed}" if least > -math.inf else "a whole number"
+            if may_be_pair:
+                allowed += ", or a pair of these for left and right"
+            raise InvalidInput(f"{name} must be {allowed}, not {shown(value)}")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def store(value: object, name: str, content: object) -> None:

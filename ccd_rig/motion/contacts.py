@@ -31,6 +31,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array, Mask, runs
+from ..maths.validation import ranged, require_ranges
 
 FLOOR = 5.0
 """Percentile of a point's heights that estimates the ground below it: a single low frame is noise."""
@@ -65,24 +66,27 @@ MOST_VOTES = 1000
 
 @dataclass(frozen=True)
 class ContactThresholds:
-    """Thresholds of contacts; lengths are in leg lengths, for figures of any size."""
+    """Thresholds of contacts; lengths are in leg lengths, for figures of any size.
 
-    # Leg lengths per second below which a contact begins; more for feet that go fast, see above.
-    speed: float = 0.4
-    height: float = 0.1  # leg lengths above the ground below which a contact begins
-    release: float = 1.5  # factor on both at which a contact ends, at least 1
-    # Seconds; shorter gaps between contacts are closed, then shorter contacts left out. Both may be shorter
-    # for fast feet, see `shortest_contact`.
-    shortest: float = 0.1
+    Of feet that go fast the speed is higher, see above, and the times are shorter, see `shortest_contact`.
+
+    Attributes:
+        speed: a contact begins where the bone is slower than this, in lengths of its leg per second.
+        height: a contact begins where the bone is nearer than this to the ground, in lengths of its leg.
+        release: a contact ends at this many times Speed or Height, so that noise does not break it.
+        shortest: shorter gaps between contacts are closed, and shorter contacts are left out [seconds].
+
+    Raises:
+        InvalidInput: names the field.
+    """
+
+    speed: float = ranged(0.4, 0.001)
+    height: float = ranged(0.1, 0.001)
+    release: float = ranged(1.5, 1.0)
+    shortest: float = ranged(0.1, 0.0)
 
     def __post_init__(self) -> None:
-        for field in ("speed", "height"):
-            if not getattr(self, field) > 0.0:
-                raise InvalidInput(f"{field} must be above 0, not {getattr(self, field)}")
-        if not self.release >= 1.0:
-            raise InvalidInput(f"release must be at least 1, not {self.release}")
-        if not self.shortest >= 0.0:
-            raise InvalidInput(f"shortest must be at least 0, not {self.shortest}")
+        require_ranges(self)
 
 
 class Phase(NamedTuple):

@@ -64,8 +64,10 @@ def unknown_labels(page: str, known: set[str]) -> list[str]:
 
 @pytest.mark.parametrize("file", STEPS, ids=[file.stem for file in STEPS])
 def test_what_is_to_be_pressed_is_there(file):
-    settings = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
-    fields = set(re.findall(r"</a>(.+?)<br>", settings))
+    pages = [ROOT / "docs/reference" / name for name in ("settings.md", "operators.md")]
+    fields = {
+        label for each in pages for label in re.findall(r"</a>(.+?)<br>", each.read_text(encoding="utf-8"))
+    }
     assert "Max Extension" in fields
     known = BLENDERS | fields | {text.removesuffix("...") for text in spoken()}
     assert unknown_labels(file.read_text(encoding="utf-8"), known) == []

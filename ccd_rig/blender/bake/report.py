@@ -22,7 +22,7 @@ from ...settings import Solver, SolverSettings, SolveStatus
 from ..atomic_write import WriteError, replacing
 
 REACHED = SolveStatus.CONVERGED.name
-"""Status of a constraint within its tolerances."""
+"""Status of a constraint whose goals are all within the tolerances."""
 
 SLERPED = "SLERPED"
 """Status of a frame between two solved frames."""
@@ -34,7 +34,7 @@ EASED = "EASED"
 """Status of a limb that stays a little behind a target within its reach, so as not to snap straight."""
 
 MET = (REACHED, GAVE_WAY, EASED)
-"""Statuses of constraints that ended as they should."""
+"""Statuses that a solved frame counts as reached with."""
 
 SEEN = math.radians(1.0)
 """Least smoothing that the summary names, radians; JSON has all. Solve and Live show poses without it."""
@@ -396,7 +396,7 @@ def metres(length: float) -> str:
 Floats = NDArray[np.float64]
 STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY, EASED)
 """Values of `Entry.status`."""
-_NOT_MISSED = [STATUSES.index(name) for name in (SLERPED, *MET)]
+_NOT_MISSED = [STATUSES.index(name) for name in (*MET, SLERPED)]
 
 
 @dataclass(frozen=True, eq=False)

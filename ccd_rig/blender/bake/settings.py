@@ -18,7 +18,6 @@ from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
-from ..properties.solver_settings import core_property
 from ..registration import STORED, Declare
 from ..rig.rotation_modes import rotation_channel
 from . import start
@@ -287,7 +286,7 @@ OPTIONS = tuple(name for name in PLAIN if _SHOWN.get(name, {}) is not None)
 
 def option_properties(declare: Declare) -> dict[str, Any]:
     """Declare the properties of all options, by name."""
-    plain = {name: core_property(declare, BakeSettings, name, _SHOWN.get(name) or {}) for name in OPTIONS}
+    plain = {name: declare.of(BakeSettings, name, **(_SHOWN.get(name) or {})) for name in OPTIONS}
     return {
         "destination": declare.enum(
             "Bake Into",

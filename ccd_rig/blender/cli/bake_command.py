@@ -25,7 +25,7 @@ from ..bake.progress import Pace, Progress
 from ..bake.settings import DEFAULTS, PLAIN, BakeSettings, Keys, Start
 from ..keys.writer import Destination
 from ..properties import body
-from ..properties.solver_settings import field_help
+from ..registration import field_help
 from . import files
 from .files import Exit, UsageError, Words
 

@@ -16,6 +16,7 @@ from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ..atomic_write import real_folder
 from ..bake.report import write
+from ..registration import field_help
 from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
@@ -73,10 +74,11 @@ def add_choice_arguments(command: Words) -> None:
     for name, value, text in (
         ("--speed", defaults.thresholds.speed, "a foot is down where it is slower, in legs per second"),
         ("--height", defaults.thresholds.height, "and nearer than this to the ground, in legs"),
-        ("--blend", defaults.blend, "seconds about a contact in which a foot goes over into its own motion"),
-        ("--extension", defaults.extension, "part of a leg's length to be stretched before the hips sink"),
+        ("--blend", defaults.blend, f"{field_help(RetargetSettings, 'blend')}, seconds"),
+        ("--extension", defaults.extension, field_help(RetargetSettings, "extension")),
     ):
-        add(name, type=float, default=value, help=f"{text} (default: {value:.3g})")
+        told = f"{text[:1].lower()}{text[1:]} (default: {value:.3g})"
+        add(name, type=float, default=value, help=told)
 
 
 def _add_effectors(add: Callable[..., Any]) -> None:

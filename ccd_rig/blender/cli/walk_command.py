@@ -7,7 +7,6 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -16,6 +15,7 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
 from ..bake.report import write
+from ..registration import field_help
 from ..retarget import clips
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
 from ..walk import report
@@ -31,6 +31,11 @@ examples:
 The walk becomes a new action of the armature; that with the cycle stays.
 
 """
+
+NUMBERS = ("cycles", "stride", "offset", "ease", "steepest", "clearance", "extension")
+"""Settings of a walk that are numbers, each with an option of its name."""
+ANGLES = ("steepest",)
+"""Those that the command line takes in degrees."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -63,16 +68,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "(default: as in the cycle on average)",
     )
     add("--no-stand", choices=("start", "end", "both"), help="begin, or end, at full speed")
-    for name, value, text in (
-        ("--cycles", defaults.cycles, "periods to walk; 0 for as many as the curve has room for"),
-        ("--stride", defaults.stride, "length of steps, in those of the cycle"),
-        ("--offset", defaults.offset, "metres along the curve where the walk begins"),
-        ("--ease", defaults.ease, "seconds in which it comes to its speed, and to rest"),
-        ("--steepest", math.degrees(defaults.steepest), "degrees up to which feet are turned to a slope"),
-        ("--clearance", defaults.clearance, "legs by which feet stay above what lies between two steps"),
-        ("--extension", defaults.extension, "part of a leg's length to be stretched before the hips sink"),
-    ):
-        add(name, type=float, default=value, help=f"{text} (default: {value:.3g})")
+    for name in NUMBERS:
+        default, words = getattr(defaults, name), field_help(WalkSettings, name)
+        if name in ANGLES:
+            default, words = math.degrees(default), f"{words}, degrees"
+        told = f"{words[:1].lower()}{words[1:]} (default: {default:.3g})"
+        add(f"--{name}", type=float, default=default, help=told)
     files.add_arguments(command, "SHOT", "the walk", "the results")
     files.add_trust_argument(command, "SHOT")
     add("--quiet", action="store_true", help="only errors and warnings")
@@ -117,24 +118,17 @@ def run(options: argparse.Namespace) -> Exit:
 
 
 def _settings(options: argparse.Namespace) -> WalkSettings:
+    numbers = {name: getattr(options, name) for name in NUMBERS}
+    numbers |= {name: math.radians(numbers[name]) for name in ANGLES}
     try:
-        settings = WalkSettings(
-            cycles=options.cycles,
-            stride=options.stride,
+        return WalkSettings(
+            **numbers,
             fit_steps=not options.no_fit_steps,
-            offset=options.offset,
-            ease=options.ease,
-            steepest=math.radians(options.steepest),
-            clearance=options.clearance,
-            extension=options.extension,
+            start=options.no_stand not in ("start", "both"),
+            stop=options.no_stand not in ("end", "both"),
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
-    return replace(
-        settings,
-        start=options.no_stand not in ("start", "both"),
-        stop=options.no_stand not in ("end", "both"),
-    )
 
 
 def _action(name: str) -> bpy.types.Action:

@@ -9,7 +9,6 @@ Undo and redo carry the switch of the preview, files do not. Copying an object c
 object is live only if it was switched on itself, see `switched_on`.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,6 @@ from .pose_library import CCD_RIG_PG_pose, CCD_RIG_PG_pose_bone
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import CCD_RIG_PG_solver
 
-WALK = WalkSettings()
 # Files store the numbers: an item keeps its number for good.
 GROUNDS = (
     ("REST", "At Rest", "Level, at the height on which this armature stands at rest", 0),
@@ -124,66 +122,20 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     use_end: STORED.boolean("Last Key", "End at this frame at the latest; otherwise where the curve ends")
     frame_end: STORED.integer("Last Key", "The scene's frame at which the walk ends", default=250)
     speed: STORED.enum("Speed", "How fast the figure walks", items=SPEEDS)
-    cycles: STORED.number(
-        "Cycles",
-        "How many periods the figure walks; 0 for as many as the curve has room for",
-        default=WALK.cycles,
-        min=0.0,
-        soft_max=100.0,
-    )
-    stride: STORED.number(
-        "Stride", "Length of steps, as a factor on those of the cycle", default=WALK.stride, min=0.1, max=3.0
-    )
-    fit_steps: STORED.boolean(
-        "Fit Steps",
-        "Steps on stairs are as long as treads, or as several that are low; in bends the outer "
-        "feet step no farther than in the cycle, and the body goes slower",
-        default=WALK.fit_steps,
-    )
+    cycles: STORED.of(WalkSettings, "cycles", soft_max=100.0)
+    stride: STORED.of(WalkSettings, "stride")
+    fit_steps: STORED.of(WalkSettings, "fit_steps")
     stands: STORED.enum("Stand", "How the figure stands before and after the walk", items=STANDS)
     stand_action: STORED.pointer(
         "Standing Pose", "The action whose first frame is how the figure stands", type=bpy.types.Action
     )
-    offset: STORED.number(
-        "Begin At",
-        "How far along the curve the walk begins",
-        default=WALK.offset,
-        min=0.0,
-        subtype="DISTANCE",
-    )
-    start: STORED.boolean("From Standing", "Begin at rest, with all feet on the ground", default=WALK.start)
-    stop: STORED.boolean("To Standing", "End at rest, with all feet on the ground", default=WALK.stop)
-    ease: STORED.number(
-        "Ease",
-        "Time in which the figure comes to its speed, and to rest",
-        default=WALK.ease,
-        min=0.0,
-        soft_max=3.0,
-        subtype="TIME_ABSOLUTE",
-    )
-    steepest: STORED.number(
-        "Steepest",
-        "Slope up to which feet are turned to the ground",
-        default=WALK.steepest,
-        min=0.0,
-        max=math.radians(80.0),
-        subtype="ANGLE",
-    )
-    clearance: STORED.number(
-        "Clearance",
-        "How far a foot in the air stays above what lies between two steps, in lengths of a leg",
-        default=WALK.clearance,
-        min=0.0,
-        max=1.0,
-    )
-    extension: STORED.number(
-        "Extension",
-        "Part of a leg's length up to which it is stretched before the hips sink",
-        default=WALK.extension,
-        min=0.5,
-        max=1.0,
-        subtype="FACTOR",
-    )
+    offset: STORED.of(WalkSettings, "offset", name="Begin At", subtype="DISTANCE")
+    start: STORED.of(WalkSettings, "start", name="From Standing")
+    stop: STORED.of(WalkSettings, "stop", name="To Standing")
+    ease: STORED.of(WalkSettings, "ease", soft_max=3.0, subtype="TIME_ABSOLUTE")
+    steepest: STORED.of(WalkSettings, "steepest", subtype="ANGLE")
+    clearance: STORED.of(WalkSettings, "clearance")
+    extension: STORED.of(WalkSettings, "extension", subtype="FACTOR")
     report: STORED.text("Report", "What the last walk came to, in words")
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import bpy
 
+from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED
 
-DEFAULTS = RetargetSettings()
 # Files store the numbers: an item keeps its number for good.
 REFERENCES = (
     ("REST", "Rest Pose", "The source's rest pose is a pose of its body that stands, such as a T pose", 0),
@@ -27,12 +27,12 @@ _SPACES = (
 )
 
 
-def _factor(name: str, description: str, default: float) -> Any:
-    return UNANIMATED.number(name, description, default=default, min=0.0, max=1.0, subtype="FACTOR")
+def _weight(name: str, /, **shown: Any) -> Any:
+    return UNANIMATED.of(RetargetSettings, name, subtype="FACTOR", **shown)
 
 
-def _space(name: str, description: str, default: EffectorSpace) -> Any:
-    return UNANIMATED.enum(name, description, items=_SPACES, default=default.value)
+def _space(name: str) -> Any:
+    return UNANIMATED.of(RetargetSettings, name, items=_SPACES)
 
 
 class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
@@ -64,112 +64,66 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=240.0,
     )
-    in_place: UNANIMATED.boolean(
-        "In Place", "Remove the mean velocity along the ground", default=DEFAULTS.in_place
+    in_place: UNANIMATED.of(RetargetSettings, "in_place")
+    scale: UNANIMATED.of(RetargetSettings, "scale", soft_max=10.0, translation_context=CONTEXT)
+    feet: _weight("feet")
+    hands: _weight("hands")
+    head: _weight("head")
+    knees: _weight("knees")
+    elbows: _weight("elbows")
+    sides_apart: UNANIMATED.boolean("Sides Apart", "Weigh the effectors of the right side by themselves")
+    feet_right: _weight(
+        "feet", name="Right", description="How far the right ankle is taken to where the source has it"
     )
-    scale: UNANIMATED.number(
-        "Scale",
-        "Scale of the way through the world; 0 takes the ratio of the legs' lengths",
-        default=DEFAULTS.scale,
-        min=0.0,
-        soft_max=10.0,
-        translation_context=CONTEXT,
+    hands_right: _weight(
+        "hands", name="Right", description="How far the right wrist is taken to where the source has it"
     )
-    feet: _factor(
-        "Feet", "How far ankles are taken to where the source has them", DEFAULTS.weight("feet", False)
+    knees_right: _weight(
+        "knees",
+        name="Right",
+        description="How far the right leg turns for its knee to be on the source's side",
     )
-    hands: _factor(
-        "Hands", "How far wrists are taken to where the source has them", DEFAULTS.weight("hands", False)
+    elbows_right: _weight(
+        "elbows",
+        name="Right",
+        description="How far the right arm turns for its elbow to be on the source's side",
     )
-    head: _factor("Head", "How far the spine bends for the head to be where the source has it", DEFAULTS.head)
-    knees: _factor(
-        "Knees", "How far legs turn for knees to be on the source's side", DEFAULTS.weight("knees", False)
-    )
-    elbows: _factor(
-        "Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.weight("elbows", False)
-    )
-    sides_apart: UNANIMATED.boolean(
-        "Sides Apart",
-        "Weigh the effectors of the right side by themselves",
-        default=any(isinstance(getattr(DEFAULTS, name), tuple) for name in PAIRED),
-    )
-    feet_right: _factor(
-        "Right", "How far the right ankle is taken to where the source has it", DEFAULTS.weight("feet", True)
-    )
-    hands_right: _factor(
-        "Right", "How far the right wrist is taken to where the source has it", DEFAULTS.weight("hands", True)
-    )
-    knees_right: _factor(
-        "Right",
-        "How far the right leg turns for its knee to be on the source's side",
-        DEFAULTS.weight("knees", True),
-    )
-    elbows_right: _factor(
-        "Right",
-        "How far the right arm turns for its elbow to be on the source's side",
-        DEFAULTS.weight("elbows", True),
-    )
-    foot_space: _space("Foot Space", "Where feet are to be; limbs start at the hip", DEFAULTS.foot_space)
-    hand_space: _space(
-        "Hand Space", "Where hands are to be; limbs start at the shoulder", DEFAULTS.hand_space
-    )
-    head_space: _space(
-        "Head Space", "Where the head is to be; its limb starts at the hips", DEFAULTS.head_space
-    )
-    knee_space: _space("Knee Space", "Where knees are to point; limbs start at the hip", DEFAULTS.knee_space)
-    elbow_space: _space(
-        "Elbow Space", "Where elbows are to point; limbs start at the shoulder", DEFAULTS.elbow_space
-    )
-    contacts: UNANIMATED.boolean(
-        "Lock Feet",
-        "Lock feet that are down at heel, ball or toes, and keep soles above the ground",
-        default=DEFAULTS.contacts,
-    )
-    speed: UNANIMATED.number(
-        "Speed",
-        "A foot is down where it is slower than this, in lengths of its leg per second",
-        default=DEFAULTS.thresholds.speed,
-        min=0.001,
+    foot_space: _space("foot_space")
+    hand_space: _space("hand_space")
+    head_space: _space("head_space")
+    knee_space: _space("knee_space")
+    elbow_space: _space("elbow_space")
+    contacts: UNANIMATED.of(RetargetSettings, "contacts", name="Lock Feet")
+    speed: UNANIMATED.of(
+        ContactThresholds,
+        "speed",
+        description="A foot is down where it is slower than this, in lengths of its leg per second",
+        default=RetargetSettings.thresholds.speed,
         soft_max=2.0,
     )
-    height: UNANIMATED.number(
-        "Height",
-        "A foot is down where it is nearer than this to the ground, in lengths of its leg",
-        default=DEFAULTS.thresholds.height,
-        min=0.001,
+    height: UNANIMATED.of(
+        ContactThresholds,
+        "height",
+        description="A foot is down where it is nearer than this to the ground, in lengths of its leg",
+        default=RetargetSettings.thresholds.height,
         soft_max=1.0,
     )
     use_ground: UNANIMATED.boolean(
         "Set Ground",
         "Let feet stand at a height of your own. Otherwise they stand at the height of this armature's "
         "Ground below its origin, level everywhere; with At Rest, where the armature stands at rest",
-        default=DEFAULTS.ground is not None,
     )
     ground: UNANIMATED.number(
         "Ground",
         "Height in the world on which feet are to stand",
-        default=DEFAULTS.ground or 0.0,
         subtype="DISTANCE",
         unit="LENGTH",
     )
-    blend: UNANIMATED.number(
-        "Blend",
-        "Time before and after a contact in which a foot changes over to its own motion",
-        default=DEFAULTS.blend,
-        min=0.0,
-        soft_max=1.0,
-        subtype="TIME_ABSOLUTE",
-        unit="TIME_ABSOLUTE",
+    blend: UNANIMATED.of(
+        RetargetSettings, "blend", soft_max=1.0, subtype="TIME_ABSOLUTE", unit="TIME_ABSOLUTE"
     )
-    extension: UNANIMATED.number(
-        "Extension",
-        "Part of a leg's length up to which it is stretched before the hips sink",
-        default=DEFAULTS.extension,
-        min=0.5,
-        max=1.0,
-        precision=3,
-        subtype="FACTOR",
-        translation_context=CONTEXT,
+    extension: UNANIMATED.of(
+        RetargetSettings, "extension", precision=3, subtype="FACTOR", translation_context=CONTEXT
     )
     preview: STORED.boolean(
         "Show Changes",

@@ -4,19 +4,14 @@
 import dataclasses
 import enum
 import math
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import bpy
 import numpy as np
 
 from ...errors import InvalidInput, RigError
-from ...maths.validation import SIZES
 from ...settings import (
     EVEN_REDUCTION,
-    MOST_ITERATIONS,
-    MOST_RESTARTS,
     PRESET_FIELDS,
     PRESETS,
     Solver,
@@ -33,12 +28,11 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "description": "CCD alone, or CCD together with damped least squares of all joints at once",
         "translation_context": CONTEXT,
     },
-    "max_iterations": {"name": "Iterations", "min": 1, "max": MOST_ITERATIONS, "soft_max": 500},
+    "max_iterations": {"name": "Iterations", "soft_max": 500},
     "position_tolerance": {
         "name": "Position Tolerance",
         "description": "A bone has reached its target when it is this near, in the world's unit",
         "min": 1e-6,
-        "max": SIZES[1],
         "soft_max": 0.1,
         "precision": 5,
         "step": 0.01,
@@ -54,24 +48,21 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "precision": 3,
     },
     "sweep": {"name": "Bone Order"},
-    "step_fraction": {"name": "Step Size", "min": 0.1, "max": 1.3, "subtype": "FACTOR"},
+    "step_fraction": {"name": "Step Size", "subtype": "FACTOR"},
     "step_feedback": {
         "name": "Exact Near Target",
         "description": "How far steps become exact again as the error falls: at 1, those near the target are",
-        "min": 0.0,
-        "max": 1.0,
         "subtype": "FACTOR",
     },
     "error_reduction": {
         "name": "Even Bend",
         "description": "Part of the error that one pass removes, shared out so that long chains bend evenly; "
         "0 leaves it at Step Size",
-        "min": 0.0,
         "max": EVEN_REDUCTION,
         "subtype": "FACTOR",
     },
-    "stall_threshold": {"name": "Least Progress", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
-    "restarts": {"min": 0, "max": MOST_RESTARTS, "soft_max": 30},
+    "stall_threshold": {"name": "Least Progress", "soft_max": 1e-3, "precision": 6},
+    "restarts": {"soft_max": 30},
     "comfort": {"name": "Use Comfort"},
     "seed": {
         "name": "Random Seed",
@@ -121,51 +112,20 @@ PRESET_WORDS = {
 """Label and tooltip of each preset of the core."""
 
 
-def field_help(value_class: type, name: str) -> str:
-    """Return the line of a dataclass's docstring on a field as a tooltip, without a full stop."""
-    attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
-    match = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
-    if match is None:
-        raise InvalidInput(f"{value_class.__name__}'s docstring does not say what '{name}' is")
-    words = re.sub(r" \([A-Z][^()]*\)", "", " ".join(match[1].split())).rstrip(".")  # without the source
-    return words[:1].upper() + words[1:]
-
-
-def core_property(declare: Declare, value_class: type, name: str, shown: Mapping[str, Any]) -> Any:
-    """Declare the property of a field of a core dataclass: a switch, a number, or a name of an enum.
-
-    Default and tooltip are the field's; keywords in `shown` take their place.
-    """
-    field = next(field for field in dataclasses.fields(value_class) if field.name == name)
-    keywords = {
-        "name": name.replace("_", " ").title(),
-        "default": field.default.name if isinstance(field.default, enum.Enum) else field.default,
-        **shown,
-    }
-    if "description" not in shown:
-        keywords["description"] = field_help(value_class, name)
-    if "items" in shown:
-        return declare.enum(**keywords)
-    if isinstance(field.default, bool):  # before int: a bool is one
-        return declare.boolean(**keywords)
-    return (declare.integer if isinstance(field.default, int) else declare.number)(**keywords)
-
-
-def _shown(name: str) -> dict[str, Any]:
-    """Keywords of a setting's property that do not follow from its field."""
-    keywords = _SHOWN.get(name, {})
-    if name not in _ITEMS:
-        return keywords
-    items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[name])
-    return {**keywords, "items": items}
+def solver_property(declare: Declare, name: str) -> Any:
+    """Declare the property of a solver setting."""
+    shown = _SHOWN.get(name, {})
+    if name in _ITEMS:
+        items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[name])
+        shown = {**shown, "items": items}
+    return declare.of(SolverSettings, name, **shown)
 
 
 class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
     """The core's SolverSettings, field by field."""
 
     __annotations__ = {
-        field.name: core_property(STORED, SolverSettings, field.name, _shown(field.name))
-        for field in dataclasses.fields(SolverSettings)
+        field.name: solver_property(STORED, field.name) for field in dataclasses.fields(SolverSettings)
     }
 
 

@@ -194,17 +194,30 @@ ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
 @dataclass(frozen=True)
 class Choices:
-    """Choices of the user."""
+    """Choices of the user.
 
-    groups: Collection[Group]  # that get constraints
-    poles: bool = False  # whether all knees and elbows get poles, or straight limbs alone, which have no side
-    turn_hands: bool = False  # whether hands copy their targets' rotations, or keep their own on the forearms
-    ranges: Ranges = Ranges.NONE  # use of the preset's ranges for joints
-    plant: bool = False  # whether feet are planted instead of having targets
-    follow_motion: bool = True  # whether targets are keyed along the figure's motion
-    # {bone: words of a role that replaces the recognised one}; empty words for none.
+    Attributes:
+        groups: that get constraints.
+        poles: objects that knees and elbows point at, where they bend to now; without it limbs that are
+            straight get them, since nothing else tells their side.
+        turn_hands: hands turn as their targets do; else they stay as they are on their forearms.
+        ranges: what joints of the chains without a range get from the preset for such a figure.
+        plant: hold feet where they are in the world and let hips follow, instead of targets for feet.
+        follow_motion: where the figure is animated, key targets along its motion over the scene's range: a
+            bake then leaves it as it is until a target is moved.
+        roles: {bone: words of a role that replaces the recognised one}; empty words for none.
+        control_bones: make targets and poles as bones of the armature, with a bone collection and shapes of
+            their own, instead of empties.
+    """
+
+    groups: Collection[Group]
+    poles: bool = False
+    turn_hands: bool = False
+    ranges: Ranges = Ranges.NONE
+    plant: bool = False
+    follow_motion: bool = True
     roles: Mapping[str, str] = field(default_factory=dict)
-    control_bones: bool = False  # whether targets and poles are bones of the armature, or empties
+    control_bones: bool = False
 
 
 @dataclass

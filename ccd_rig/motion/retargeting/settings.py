@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from ...errors import InvalidInput
-from ...maths.validation import is_number
+from ...maths.validation import is_number, ranged, require_ranges
 from ..contacts import ContactThresholds
 
 
@@ -39,29 +39,36 @@ class RetargetSettings:
     between its ends.
 
     Attributes:
-        scale: of the way through the world; 0 takes the ratio of the legs' lengths.
-        in_place: whether the mean velocity along the ground is taken off.
-        feet, hands, head, knees, elbows: weights.
-        foot_space, hand_space, head_space, knee_space, elbow_space: where the source has each; limbs start
-            at the hip joint, at the shoulder, and for the head at the hips.
+        scale: scale of the way through the world; 0 takes the ratio of the legs' lengths.
+        in_place: remove the mean velocity along the ground.
+        feet: how far ankles are taken to where the source has them.
+        hands: how far wrists are taken to where the source has them.
+        head: how far the spine bends for the head to be where the source has it.
+        knees: how far legs turn for knees to be on the source's side.
+        elbows: how far arms turn for elbows to be on the source's side.
+        foot_space: where feet are to be; limbs start at the hip.
+        hand_space: where hands are to be; limbs start at the shoulder.
+        head_space: where the head is to be; its limb starts at the hips.
+        knee_space: where knees are to point; limbs start at the hip.
+        elbow_space: where elbows are to point; limbs start at the shoulder.
         ground: world height on which feet are to stand, metres; None takes that on which the target stands in
             its reference pose.
-        contacts: whether feet that are down are locked at what they roll on, and soles kept above the ground.
+        contacts: lock feet that are down at heel, ball or toes, and keep soles above the ground.
         thresholds: when a foot is down.
-        blend: seconds before and after a contact in which the foot goes over into its own motion.
-        extension: part of a leg's length up to which it is stretched before the hips move towards the foot.
+        blend: time before and after a contact in which a foot changes over to its own motion [seconds].
+        extension: part of a leg's length up to which it is stretched before the hips sink.
 
     Raises:
         InvalidInput: names the field.
     """
 
-    scale: float = 0.0
+    scale: float = ranged(0.0, 0.0)
     in_place: bool = False
-    feet: Weight = 1.0
-    hands: Weight = 1.0
-    head: float = 0.0
-    knees: Weight = 0.0
-    elbows: Weight = 0.0
+    feet: float | tuple[float, float] = ranged(1.0, 0.0, 1.0, may_be_pair=True)
+    hands: float | tuple[float, float] = ranged(1.0, 0.0, 1.0, may_be_pair=True)
+    head: float = ranged(0.0, 0.0, 1.0)
+    knees: float | tuple[float, float] = ranged(0.0, 0.0, 1.0, may_be_pair=True)
+    elbows: float | tuple[float, float] = ranged(0.0, 0.0, 1.0, may_be_pair=True)
     foot_space: EffectorSpace = EffectorSpace.WORLD
     hand_space: EffectorSpace = EffectorSpace.LIMB
     head_space: EffectorSpace = EffectorSpace.LIMB
@@ -71,22 +78,11 @@ class RetargetSettings:
     contacts: bool = True
     # 0.3 m/s for a leg of 0.9 m
     thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
-    blend: float = 0.15
-    extension: float = 0.995
+    blend: float = ranged(0.15, 0.0)
+    extension: float = ranged(0.995, 0.5, 1.0)
 
     def __post_init__(self) -> None:
-        for name, lower, upper in (
-            ("scale", 0.0, math.inf),
-            *((name, 0.0, 1.0) for name in WEIGHTS),
-            ("blend", 0.0, math.inf),
-            ("extension", 0.5, 1.0),
-        ):
-            value = getattr(self, name)
-            values = value if name in PAIRED and isinstance(value, tuple) and len(value) == 2 else (value,)
-            if not all(is_number(each) and math.isfinite(each) and lower <= each <= upper for each in values):
-                allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
-                two = ", or a pair of these for left and right" if name in PAIRED else ""
-                raise InvalidInput(f"{name} must be {allowed}{two}, not {value!r}")
+        require_ranges(self)
         if self.ground is not None and not (is_number(self.ground) and math.isfinite(self.ground)):
             raise InvalidInput(f"ground must be a height in metres, or None, not {self.ground!r}")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...errors import InvalidInput
-from ...maths.validation import is_number
+from ...maths.validation import ranged, require_ranges
 from ..contacts import ContactThresholds
 from ..retargeting.settings import RetargetSettings
 
@@ -16,15 +15,16 @@ class WalkSettings:
     """Settings of a walk.
 
     Attributes:
-        start, stop: whether it begins, and ends, standing.
-        ease: seconds in which it comes to its speed, and to rest.
-        cycles: periods that it walks; 0 walks to the end of the curve.
-        stride: factor on the length of steps, whose time stays.
-        fit_steps: whether steps on stairs are as long as treads, and in bends no foot steps farther than in
-            the cycle.
-        offset: metres along the curve where it begins.
-        steepest: radians up to which a foot is turned to a slope.
-        clearance: leg lengths by which a foot in the air stays above what lies between two footfalls.
+        start: begin at rest, with all feet on the ground.
+        stop: end at rest, with all feet on the ground.
+        ease: time in which the figure comes to its speed, and to rest [seconds].
+        cycles: how many periods the figure walks; 0 for as many as the curve has room for.
+        stride: length of steps, as a factor on those of the cycle.
+        fit_steps: steps on stairs are as long as treads, or as several that are low; in bends the outer feet
+            step no farther than in the cycle, and the body goes slower.
+        offset: how far along the curve the walk begins [metres].
+        steepest: slope up to which feet are turned to the ground [radians].
+        clearance: how far a foot in the air stays above what lies between two steps, in lengths of a leg.
         adjust: leg lengths by which a footfall may go along the curve to where the foot has more to stand on.
         extension: part of a leg's length up to which it is stretched before the hips sink.
         thresholds: when a foot of the cycle is down.
@@ -35,29 +35,16 @@ class WalkSettings:
 
     start: bool = True
     stop: bool = True
-    ease: float = 0.6
-    cycles: float = 0.0
-    stride: float = 1.0
+    ease: float = ranged(0.6, 0.0)
+    cycles: float = ranged(0.0, 0.0)
+    stride: float = ranged(1.0, 0.1, 3.0)
     fit_steps: bool = True
-    offset: float = 0.0
-    steepest: float = math.radians(35.0)
-    clearance: float = 0.03
-    adjust: float = 0.2
-    extension: float = RetargetSettings.extension
+    offset: float = ranged(0.0, 0.0)
+    steepest: float = ranged(math.radians(35.0), 0.0, math.radians(80.0))
+    clearance: float = ranged(0.03, 0.0, 1.0)
+    adjust: float = ranged(0.2, 0.0, 0.5)
+    extension: float = ranged(RetargetSettings.extension, 0.5, 1.0)
     thresholds: ContactThresholds = RetargetSettings.thresholds
 
     def __post_init__(self) -> None:
-        for name, lower, upper in (
-            ("ease", 0.0, math.inf),
-            ("cycles", 0.0, math.inf),
-            ("stride", 0.1, 3.0),
-            ("offset", 0.0, math.inf),
-            ("steepest", 0.0, math.radians(80.0)),
-            ("clearance", 0.0, 1.0),
-            ("adjust", 0.0, 0.5),
-            ("extension", 0.5, 1.0),
-        ):
-            value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and lower <= value <= upper):
-                allowed = f"{lower:g} to {upper:.4g}" if math.isfinite(upper) else f"{lower:g} or more"
-                raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+        require_ranges(self)

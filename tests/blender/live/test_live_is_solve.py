@@ -252,7 +252,7 @@ def test_an_update_says_what_is_wrong_and_shows_again_what_is_right(rig, live):
     row.weight = math.nan
     row.target.location.x -= 0.1
     assert max(abs(a - b) for a, b in zip(shows(rig), (0.0, 0.0, 4.0), strict=True)) < SHOWN
-    assert "weight" in live.preview_of(rig).notes()[0]
+    assert "Weight is nan" in live.preview_of(rig).notes()[0]
     assert live.preview_of(rig).missed == frozenset()
     row.weight = 1.0
     row.target.location.x -= 0.1
