@@ -58,16 +58,16 @@ def _chain_problems(
     yield from method_skeleton_problems(reading.skeleton, reading.pose, constraints)
     ends = [bone for bone in root_bones(armature_object, chosen) if bone.name != fixed]
     locked -= {bone.name for bone in ends}
-    turning = moved - locked
+    turning, lookups = moved - locked, dependence.Lookups()
     for row in chosen:
         yield None
-        trail = dependence.target_depends_on_chain(armature_object, row, turning)
+        trail = dependence.target_depends_on_chain(armature_object, row, turning, lookups)
         if trail is not None:
             message = (
                 f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             )
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
-        trail = dependence.pole_depends_on_chain(armature_object, row, turning)
+        trail = dependence.pole_depends_on_chain(armature_object, row, turning, lookups)
         if trail is not None:
             message = (
                 f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
@@ -272,7 +272,7 @@ def _check(
     all_problems = list(_object_problems(armature_object, scene))
     all_problems += _choice_problems(armature_object, names)
     if not all_problems:
-        chosen = _chosen(armature_object, names)
+        chosen = chosen_rows(armature_object, names)
         valid = []
         figure = body.body_of(armature_object, chosen, body_choice)
         for row in chosen:
@@ -323,7 +323,7 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
             yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
 
 
-def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:
+def chosen_rows(armature_object: Any, names: Sequence[str]) -> list[Any]:
     """Stored constraints of these names, or all enabled ones."""
     return [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
 
@@ -618,15 +618,16 @@ def helped(
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
     tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
-    carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
-    common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
-    end = common[0] if common else ""
+    end = common_carrier([bone for top in tops for bone in top])
     roots = [
         chain[: each.chain_length or None]
         for each, chain in zip(constraints, whole, strict=True)
         if each.kind.plants
     ]
-    carriers_of_feet = {bone for chain in roots if chain for bone in chain[-1].parent_recursive}
+    carriers_of_feet = {bone.name for chain in roots if chain for bone in chain[-1].parent_recursive}
+    driving = dependence.bones_that_move_targets(armature_object, constraints)
+    separating = _separating(armature_object, tops)
+    carriers = _carriers(armature_object, constraints)
     with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):
         alone = len(chain[: constraint.chain_length or None])
@@ -634,42 +635,82 @@ def helped(
         above = [bone.name for bone in chain[alone:]]
         if constraint.kind.reaches and constraint.use_position and end in above:
             for bone in chain[alone : alone + above.index(end) + 1]:
-                if bone in carriers_of_feet or not _is_free(armature_object, constraints, bone):
+                is_placed = any(clamps.acting_constraints(bone)) and not all(bone.lock_rotation)
+                if bone.name in carriers_of_feet or is_placed or bone.name in driving:
                     break
                 is_detail = bone.lock_rotation[0] and bone.lock_rotation[2]  # a tweak, or between controls
                 if is_detail and not any(bone.ccd_rig.use_slide):
                     still.append(bone.name)
-                elif _goes_as_one(armature_object, constraints, bone):
-                    count = alone + 1 + chain[alone:].index(bone)
+                elif bone.name not in separating:
+                    count = alone + 1 + above.index(bone.name)
                 else:
                     still.append(bone.name)
         target = dependence.target_object(constraint)
         is_animated = target is not None and _is_animated(target, constraint.target_bone)
-        carrier = "" if is_animated else _carrier(armature_object, constraints, constraint)
+        carrier = "" if is_animated else carriers.get(constraint.name, "")
         length = count if count > alone else 0
         changed = {"body_length": length, "body_still": tuple(still) if length else ()}
         with_body.append(replace(constraint, **changed, carrier=carrier, is_animated=is_animated))
     return tuple(with_body)
 
 
-def _carrier(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
-) -> str:
-    """The name of the constraint whose target carries the target of `constraint`; empty for none."""
-    target = dependence.target_object(constraint)
-    if target is None:
-        return ""
-    place = target, constraint.target_bone
-    above = {(each.thing, each.bone) for each in dependence.movers(*place, armature_object)} - {place}
-    for other in constraints:
-        thing = dependence.target_object(other)
-        if other.name == constraint.name or thing is None or not other.kind.reaches:
+def common_carrier(bones: Sequence[bpy.types.PoseBone]) -> str:
+    """The name of the nearest bone that is each of these, or carries it; empty for none."""
+    joined: dict[str, int] = {}  # by bone: where its way up meets that of the first bone
+    first: list[str] = []
+    nearest = 0
+    for start in bones:
+        way: list[str] = []
+        bone: bpy.types.PoseBone | None = start
+        while bone is not None and bone.name not in joined:
+            way.append(bone.name)
+            bone = bone.parent
+        if not joined:
+            first, joined = way, {name: k for k, name in enumerate(way)}
+        elif bone is None:
+            return ""
+        else:
+            nearest = max(nearest, joined[bone.name])
+            joined.update(dict.fromkeys(way, joined[bone.name]))
+    return first[nearest] if first else ""
+
+
+def _separating(armature_object: bpy.types.Object, tops: Iterable[Sequence[bpy.types.PoseBone]]) -> set[str]:
+    """Names of the bones with which not all that constraints place between them and the chains goes as one.
+
+    Args:
+        tops: the uppermost bone of each chain, or none.
+    """
+    carriers = dependence.RigidCarriers(armature_object)
+    seen, separating = set[str](), set[str]()
+    for top in tops:
+        bone = top[0].parent if top else None
+        while bone is not None and bone.name not in seen:
+            seen.add(bone.name)
+            separating |= carriers.separating(bone)
+            bone = bone.parent
+    return separating
+
+
+def _carriers(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> dict[str, str]:
+    """By constraint with a target, the first one whose target carries that; empty where none does."""
+    places = [(dependence.target_object(each), each.target_bone) for each in constraints]
+    reaching: dict[Any, list[int]] = defaultdict(list)  # by place, the constraints that reach for it
+    for k, (each, (thing, bone)) in enumerate(zip(constraints, places, strict=True)):
+        if thing is not None and each.kind.reaches and (thing != armature_object or bone):
+            reaching[thing, bone].append(k)
+    lookups, carriers = dependence.Lookups(), dict[str, str]()
+    for each, (thing, bone) in zip(constraints, places, strict=True):
+        if thing is None:
             continue
-        if thing == armature_object and not other.target_bone:
-            continue
-        if (thing, other.target_bone) in above:
-            return other.name
-    return ""
+        above = dict.fromkeys(
+            (m.thing, m.bone) for m in dependence.movers(thing, bone, armature_object, lookups=lookups)
+        )
+        above.pop((thing, bone))
+        others = [k for place in above for k in reaching.get(place, ())]
+        names = [constraints[k].name for k in sorted(others) if constraints[k].name != each.name]
+        carriers[each.name] = names[0] if names else ""
+    return carriers
 
 
 def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
@@ -691,30 +732,3 @@ def _varies(curve: bpy.types.FCurve) -> bool:
 
 STILL = 1e-6
 """Difference of values by which keys do not move a target."""
-
-
-def _is_free(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
-) -> bool:
-    """Whether channels alone move a bone, or constraints a locked one, and no target hangs on it."""
-    if any(clamps.acting_constraints(bone)) and not all(bone.lock_rotation):
-        return False
-    names = {bone.name}
-    return not any(
-        dependence.target_depends_on_chain(armature_object, each, names)
-        or dependence.pole_depends_on_chain(armature_object, each, names)
-        for each in constraints
-    )
-
-
-def _goes_as_one(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
-) -> bool:
-    """Whether all that constraints place between a bone and the chains on it goes along as one with it."""
-    for constraint in constraints:
-        whole = constraint_list.chain(armature_object, constraint.tip)
-        above = whole[constraint.chain_length or len(whole) :]
-        between = above[: above.index(bone)] if bone in above else []
-        if not all(dependence.placed_within(armature_object, each, bone.name) for each in between):
-            return False
-    return True

@@ -243,7 +243,7 @@ def _path_factors(
             for probe, factor in zip(probes, np.linspace(0.0, 1.0, SAMPLES), strict=True):
                 _follow(probe, curve, float(factor))
                 isolated.collection.objects.link(probe)
-            graph = isolation.set_frame(isolated, scene.frame_current_final)
+            graph = isolation.set_frame(isolated, scene.frame_float)
             places = np.array([probe.evaluated_get(graph).matrix_world.translation for probe in probes])
         finally:
             bpy.data.batch_remove(probes)

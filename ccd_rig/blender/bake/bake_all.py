@@ -11,12 +11,15 @@ import gc
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 import bpy
 
 from ...errors import CCDRigError, RigError
 from ...solvers.motion import CHUNK_SECONDS
 from ...solvers.stepping import Ended, advance
+from .. import checks
+from ..properties import constraint_list, coupled_offsets, renamed_bones
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import SharedScene, shared_scene
@@ -54,11 +57,13 @@ def bake_all_steps(
     if not settings:
         raise RigError("No armature of the scene has enabled CCD constraints: add one in the CCD Rig panel")
     require_there(scene, *settings)
+    for each in settings:
+        renamed_bones.follow(each)
     reports: dict[bpy.types.Object, BakeReport] = {}
     with clamps.suspended(), ExitStack() as kept:
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
         overall = _Overall(len(settings))
-        for wave in waves(list(settings)):
+        for wave in waves(settings):
             for chunk in _chunks({each: settings[each] for each in wave}):
                 ready += yield from _side_by_side(scene, chunk, overall, kept)
         for armature_object, steps in ready:  # each has written its keys and cannot fail
@@ -77,19 +82,24 @@ def rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     ]
 
 
-def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]:
+def waves(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[list[bpy.types.Object]]:
     """Armatures in groups that can be baked side by side; each group waits for the groups before it.
 
     Raises:
-        RigError: armatures move each other's targets in a circle; names them.
+        RigError: bakes of armatures move each other's targets in a circle; names them.
     """
-    known = set(armatures)
+    rows = {each: checks.chosen_rows(each, bake.constraints) for each, bake in settings.items()}
+    moved = {each: _moved_bones(each, rows[each], bake) for each, bake in settings.items()}
     carriers = {
-        each: {mover.thing for mover in dependence.all_movers(each) if mover.bone} & known - {each}
-        for each in armatures
+        each: {
+            mover.thing
+            for mover in dependence.all_movers(each, rows[each])
+            if mover.thing != each and mover.bone in moved.get(mover.thing, ())
+        }
+        for each in settings
     }
     ordered: list[list[bpy.types.Object]] = []
-    left = list(armatures)
+    left = list(settings)
     while left:
         free = [each for each in left if carriers[each].isdisjoint(left)]
         if not free:
@@ -99,6 +109,18 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
         ordered.append(free)
         left = [each for each in left if each not in free]
     return ordered
+
+
+def _moved_bones(armature_object: bpy.types.Object, rows: Sequence[Any], settings: BakeSettings) -> set[str]:
+    """Names of the bones that get keys, or may get some where the body helps."""
+    chains = [constraint_list.chain_of(armature_object, row) for row in rows]
+    helps = armature_object.ccd_rig.body_helps if settings.body_helps is None else settings.body_helps
+    end = checks.common_carrier([chain[-1] for chain in chains if chain]) if helps else ""
+    bones = set[str]()
+    for row, chain in zip(rows, chains, strict=True):
+        whole = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
+        bones.update(whole[: whole.index(end) + 1 if end else len(chain)])
+    return bones | set(coupled_offsets.followers(armature_object, bones))
 
 
 def _circle(

@@ -25,7 +25,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion
 
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, Slide
@@ -259,7 +259,7 @@ class PlantedFrames:
 
 
 def ground_below(
-    armature_object: bpy.types.Object, bake_frames: BakeFrames, ground_near: GroundNear
+    armature_object: bpy.types.Object, bake_frames: BakeFrames, rest: Matrix, ground_near: GroundNear
 ) -> PlantGround | None:
     """The ground below planted bones at all frames, see `plant_ground`; None if no constraint lies on it."""
     tracks = bake_frames.tracks
@@ -273,7 +273,8 @@ def ground_below(
         names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
         for j in (*tips, root_bone)
     }
-    return plant_ground(armature_object, bake_frames.constraints, seen, names[root_bone], ground_near)
+    constraints, root_name = bake_frames.constraints, names[root_bone]
+    return plant_ground(armature_object, constraints, seen, root_name, rest, ground_near)
 
 
 @dataclass

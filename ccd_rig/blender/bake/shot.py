@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import bpy
 import numpy as np
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion
 
 from ...errors import RigError
 from ...limits.shapes import contains
@@ -203,11 +203,14 @@ def _bake_frames(task: Task, blocks: Sequence[_Block], solved: Sequence[float]) 
 def _solve_planted(task: Task, bake_frames: BakeFrames) -> SolvedCounts:
     """Solve frames with planted bones, on their ground."""
     tracks, scene, armature_object = bake_frames.planted_tracks, task.scene, task.armature_object
-    near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
+    # Where an animated armature object is in the first frame of the range, whatever frame is shown.
+    first = int(np.searchsorted(bake_frames.frames, task.settings.frame_start))
+    rest = Matrix(tracks.worlds[first].tolist())
+    near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), rest=rest)
     tracks.unturned = bake_frames.reference
     if task.walks_on:
         body_motion.walk_on(bake_frames)
-    tracks.ground = ground_below(armature_object, bake_frames, near)
+    tracks.ground = ground_below(armature_object, bake_frames, rest, near)
     if task.walks_on:
         body_motion.climb(bake_frames)
     yield from PlantedSolver(task.solving).solve(bake_frames)

@@ -101,7 +101,7 @@ def solve_sample(
         shown = np.array(evaluated.pose.bones[root_bone].head)
         carry_riders(armature_object, bake_frames, samples, shown)
     if tracks is not None and any(each.on_ground for each in ready.constraints):
-        tracks.ground = ground_below(armature_object, bake_frames, ground_near)
+        tracks.ground = ground_below(armature_object, bake_frames, samples[0].matrix_world, ground_near)
         tracks.unturned = bake_frames.reference
         if tracks.unturned is None:
             joints = range(len(bake_frames.skeleton))
@@ -205,7 +205,7 @@ def solve_current(
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     scene = depsgraph.scene
-    near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
+    near = partial(rig_ground, scene, armature_object, [scene.frame_float], rest=sample.matrix_world)
     seen = armature_object.evaluated_get(depsgraph)
     solved = solve_sample(armature_object, seen, ready, samples, frame_settings, near)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones

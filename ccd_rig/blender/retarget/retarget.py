@@ -126,7 +126,7 @@ def show_frame(
     first, last = choice.frames or source_range(scene, source)
     fps = scene.render.fps / scene.render.fps_base
     step = (choice.source_fps or fps) / fps
-    present = min(max(scene.frame_current_final, first), last)
+    present = min(max(scene.frame_float, first), last)
     frame = first + step * (present - first)  # of the source
     start = max(first, int(frame - BESIDE * fps * step))
     end = min(last, int(frame + BESIDE * fps * step))
@@ -266,7 +266,7 @@ def reference_frame(
     if which is ReferenceFrame.FIRST:
         return float(first)
     if which is ReferenceFrame.CURRENT:
-        return float(min(max(scene.frame_current_final, first), last))
+        return float(min(max(scene.frame_float, first), last))
     joints = figure_map(bone_map(target, source, choice.bones))
     frames = np.unique(np.linspace(first, last, min(last - first + 1, MOST_LOOKED_AT)).round()).tolist()
     played = source_motion(scene, source, joints, SourceChoice(frames, 1.0, Reference.FRAME, frames[0]))

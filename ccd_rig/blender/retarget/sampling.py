@@ -152,7 +152,7 @@ def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure
         np.array(turn[:]),
         np.array(place[:]),
         float(np.mean(scale[:])),
-        ground_of(target),
+        ground_of(target, target.matrix_world),
     )
 
 
@@ -259,9 +259,9 @@ def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | N
     Raises:
         RigError: none is chosen or there, or it has no faces.
     """
-    low, high = extent(target)
+    low, high = extent(target, target.matrix_world)
     origin = np.array([[target.matrix_world.translation[:]]])
-    ground = rig_ground(scene, target, [scene.frame_current_final], origin[0], max(high - low, 1e-3))
+    ground = rig_ground(scene, target, [scene.frame_float], origin[0], max(high - low, 1e-3))
     if ground is None and target.ccd_rig.ground.kind == "REST":
         return None
     height = np.nan if ground is None else float(seen_below(ground, origin, np.array([high]))[0, 0])
@@ -282,7 +282,7 @@ def terrain(
     """
     if level is None or target.ccd_rig.ground.kind in ("REST", "HEIGHT"):
         return None
-    low, high = extent(target)
+    low, high = extent(target, target.matrix_world)
     ground = rig_ground(scene, target, frames.tolist(), places.reshape(-1, 3), max(high - low, 1e-3))
     if ground is None:
         raise RigError(

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import bpy
@@ -66,6 +67,42 @@ def simulation(thing: bpy.types.Object) -> str:
     return ""
 
 
+def unbaked_nodes(thing: bpy.types.Object) -> str:
+    """Name a modifier with simulation nodes that are not baked to disk; empty if there is none.
+
+    Blender does not tell whether nodes are baked into the file.
+    """
+    for modifier in thing.modifiers:
+        if modifier.type == "NODES" and modifier.show_viewport and _simulates(modifier.node_group, set()):
+            zones = [each for each in modifier.bakes if each.node is not None and each.node.type == _ZONE]
+            if not zones or not all(_is_on_disk(thing, modifier, each) for each in zones):
+                return str(modifier.name)
+    return ""
+
+
+_ZONE = "SIMULATION_OUTPUT"
+
+
+def _simulates(group: Any, seen: set[Any]) -> bool:
+    """Whether a node group, or one inside it that is not seen yet, has a simulation zone."""
+    if group is None or group in seen:
+        return False
+    seen.add(group)
+    return any(
+        not node.mute and (node.type == _ZONE or (node.type == "GROUP" and _simulates(node.node_tree, seen)))
+        for node in group.nodes
+    )
+
+
+def _is_on_disk(thing: bpy.types.Object, modifier: Any, bake: Any) -> bool:
+    """Whether the folder of a simulation zone holds frames."""
+    path = bake.directory if bake.use_custom_path else modifier.bake_directory
+    if not path:
+        return False
+    folder = Path(bpy.path.abspath(path, library=thing.library))
+    return any((folder if bake.use_custom_path else folder / str(bake.bake_id)).glob("meta/*"))
+
+
 BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
 _ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}  # constraints
@@ -81,9 +118,13 @@ class _Source(NamedTuple):
 
 
 _Sources: TypeAlias = Iterator[_Source]
-# `_iks` and `drivers_by_bone`, cached: they are called with the same armature for many bones.
-_Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
-_Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
+
+
+class Lookups:
+    """IK constraints and drivers of armatures, each read once for many traces of an unchanged file."""
+
+    def __init__(self) -> None:
+        self.iks, self.drivers = cache(_iks), cache(drivers_by_bone)
 
 
 @dataclass(frozen=True)
@@ -151,7 +192,10 @@ def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
 
 
 def target_depends_on_chain(
-    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+    armature_object: bpy.types.Object,
+    constraint: Any,
+    bones: Collection[str],
+    lookups: Lookups | None = None,
 ) -> str | None:
     """Say how the target of a constraint depends on the chain that reaches for it; None if it does not.
 
@@ -160,26 +204,49 @@ def target_depends_on_chain(
     Args:
         constraint: stored, or a value.
         bones: names of the bones that the solver turns, as a set.
+        lookups: of other traces.
     """
     target = target_object(constraint)
     if target is None:
         return None
-    return _trail_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones)
+    return _trail_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones, lookups)
 
 
 def pole_depends_on_chain(
-    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+    armature_object: bpy.types.Object,
+    constraint: Any,
+    bones: Collection[str],
+    lookups: Lookups | None = None,
 ) -> str | None:
     """Like `target_depends_on_chain` for the pole target of a constraint; None also if it has none."""
     pole = pole_object(constraint)
     if pole is None:
         return None
-    return _trail_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones)
+    return _trail_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones, lookups)
 
 
-def _trail_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Collection[str]) -> str | None:
+def bones_that_move_targets(armature_object: bpy.types.Object, constraints: Iterable[Any]) -> set[str]:
+    """Return the names of an armature's bones on which targets or poles of its constraints depend.
+
+    Args:
+        constraints: stored, or values.
+
+    Raises:
+        RigError: a target or pole is missing.
+    """
+    starts = []
+    for each in constraints:
+        for thing, bone in ((target_object(each), each.target_bone), (pole_object(each), each.pole_bone)):
+            starts += [] if thing is None else [Mover(thing, bone, "")]
+    traced = (mover for _, mover in _trace(starts, armature_object))
+    return {mover.bone for mover in traced if mover.thing == armature_object}
+
+
+def _trail_to_chain(
+    armature_object: bpy.types.Object, start: Mover, moved: Collection[str], lookups: Lookups | None
+) -> str | None:
     """Describe the dependencies from `start`, which its trail names, to moved bones; None without any."""
-    for mover in movers(start.thing, start.bone, armature_object, start.trail):
+    for mover in movers(start.thing, start.bone, armature_object, start.trail, lookups):
         if mover.thing != armature_object or not mover.bone:
             continue
         pose_bone = armature_object.pose.bones.get(mover.bone)
@@ -227,32 +294,38 @@ FOLLOWING = {
 SCALING = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME"}
 
 
-def placed_within(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, carrier: str) -> bool:
-    """Whether a bone that hangs on another goes along with it as one, as far as its constraints tell.
+@dataclass(frozen=True)
+class RigidCarriers:
+    """Bones of an armature that carry others as one with them, looked up once for each."""
 
-    Args:
-        armature_object: the original object.
-        carrier: name of the other bone.
-    """
-    followed = _followed(bone)
-    return followed is not None and all(
-        thing == armature_object and _goes_with(armature_object, name, carrier, frozenset((bone.name,)))
-        for thing, name in followed
-    )
+    armature_object: bpy.types.Object  # the original object
+    _known: dict[str, frozenset[str]] = field(default_factory=dict)  # by bone, see `_of`
 
+    def separating(self, bone: bpy.types.PoseBone) -> set[str]:
+        """Return the names of the bones above one that do not carry it as one, as its constraints tell."""
+        followed = self._followed(bone)
+        return set() if followed is None else {each.name for each in bone.parent_recursive} - followed
 
-def _goes_with(armature_object: bpy.types.Object, bone: str, carrier: str, seen: frozenset[str]) -> bool:
-    """Whether a bone shifts and turns as one with another, while no other channel changes."""
-    if bone == carrier:
-        return True
-    owner: Any = armature_object.pose.bones.get(bone)
-    if owner is None or owner.parent is None or bone in seen or not owner.bone.use_inherit_rotation:
-        return False
-    followed = _followed(owner)
-    return followed is not None and all(
-        thing == armature_object and _goes_with(armature_object, name, carrier, seen | {bone})
-        for thing, name in [*followed, (armature_object, owner.parent.name)]
-    )
+    def _followed(self, bone: Any) -> frozenset[str] | None:
+        """Return the bones that carry all targets of a bone's constraints; None if it has none."""
+        followed = _followed(bone)
+        if followed is None or any(thing != self.armature_object for thing, _ in followed):
+            return frozenset()
+        return frozenset.intersection(*(self._of(name) for _, name in followed)) if followed else None
+
+    def _of(self, name: str) -> frozenset[str]:
+        """Return the bones with which a bone shifts and turns as one while no other channel changes."""
+        bone: Any = self.armature_object.pose.bones.get(name)
+        line = []
+        while bone is not None and bone.name not in self._known:
+            line.append(bone)
+            bone = bone.parent
+        for each in reversed(line):
+            self._known[each.name] = frozenset((each.name,))  # what a circle of constraints finds
+            if each.parent is not None and each.bone.use_inherit_rotation:
+                followed, above = self._followed(each), self._known[each.parent.name]
+                self._known[each.name] |= above if followed is None else above & followed
+        return self._known.get(name, frozenset())
 
 
 def _followed(bone: Any) -> list[tuple[bpy.types.Object | None, str]] | None:
@@ -337,10 +410,14 @@ def require_evaluable(
             _refuse_soft(start, mover.thing)
 
 
-def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
-    """Yield the movers of an armature, of its constrained bones, and of their targets and poles."""
+def all_movers(armature_object: bpy.types.Object, rows: Iterable[Any] | None = None) -> Iterator[Mover]:
+    """Yield the movers of an armature, of its constrained bones, and of their targets and poles.
+
+    Args:
+        rows: stored constraints that count; None for all.
+    """
     starts = [Mover(armature_object, "", "")]
-    for row in armature_object.ccd_rig.constraints:
+    for row in armature_object.ccd_rig.constraints if rows is None else rows:
         starts.append(Mover(armature_object, row.tip, ""))
         pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
         starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
@@ -349,7 +426,11 @@ def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
 
 
 def movers(
-    thing: bpy.types.Object, bone: str, unfollowed: bpy.types.Object | None, word: str = "target"
+    thing: bpy.types.Object,
+    bone: str,
+    unfollowed: bpy.types.Object | None,
+    word: str = "target",
+    lookups: Lookups | None = None,
 ) -> Iterator[Mover]:
     """Yield an object or bone itself, and all its movers, nearest first.
 
@@ -357,9 +438,10 @@ def movers(
         bone: one of its bones, or empty.
         unfollowed: an object whose bones are traced, but not its transform.
         word: name of the first one in trails.
+        lookups: of other traces.
     """
     start = Mover(thing, bone, "")
-    for _, mover in _trace([replace(start, trail=f"{word} {start}")], unfollowed):
+    for _, mover in _trace([replace(start, trail=f"{word} {start}")], unfollowed, lookups):
         yield mover
 
 
@@ -388,12 +470,14 @@ def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str])
         yield mover
 
 
-def _trace(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
+def _trace(
+    starts: Iterable[Mover], unfollowed: bpy.types.Object | None, lookups: Lookups | None = None
+) -> Iterator[tuple[Mover, Mover]]:
     """Yield (start, mover) for each start and its movers, the start itself first, then by distance.
 
     A mover is yielded once for all starts.
     """
-    iks_of, drivers_of = cache(_iks), cache(drivers_by_bone)
+    lookups = lookups or Lookups()
     seen = set()
     for start in starts:
         queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
@@ -401,7 +485,7 @@ def _trace(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iter
         while queue:
             mover = queue.popleft()
             yield start, mover
-            for source in _sources(mover, unfollowed, iks_of, drivers_of):
+            for source in _sources(mover, unfollowed, lookups):
                 key = (source.thing, source.bone, source.surface)
                 if source.thing is not None and key not in seen:
                     seen.add(key)
@@ -409,54 +493,50 @@ def _trace(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iter
                     queue.append(replace(next_mover, trail=f"{mover.trail} {source.verb} {next_mover}"))
 
 
-def _sources(
-    mover: Mover, unfollowed: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers
-) -> _Sources:
+def _sources(mover: Mover, unfollowed: bpy.types.Object | None, lookups: Lookups) -> _Sources:
     """Yield the direct sources of a mover's motion."""
     thing = mover.thing
     if mover.bone:
-        yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
+        yield from _sources_of_bone(thing, mover.bone, lookups)
         if thing != unfollowed:
             yield _Source(thing, "", "belongs to")
     elif not isinstance(thing, bpy.types.Object):
-        yield from _sources_of_drivers(drivers_of(thing).get("", ()))
+        yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
     elif thing != unfollowed:
-        yield from _sources_of_object(thing, drivers_of)
+        yield from _sources_of_object(thing, lookups)
     if mover.surface:
         verb = "whose surface is deformed by"
         for shaper, bone in shapers(thing):
             yield _Source(shaper, bone, verb, isinstance(shaper, bpy.types.Object) and not bone)
 
 
-def _sources_of_object(thing: bpy.types.Object, drivers_of: _Drivers) -> _Sources:
+def _sources_of_object(thing: bpy.types.Object, lookups: Lookups) -> _Sources:
     if thing.parent is not None:
         bone = thing.parent_bone if thing.parent_type == "BONE" else ""
         yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
     yield from _sources_of_constraints(thing.constraints)
-    yield from _sources_of_drivers(drivers_of(thing).get("", ()))
+    yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
 
 
-def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
+def _sources_of_bone(thing: bpy.types.Object, name: str, lookups: Lookups) -> _Sources:
     bone = thing.pose.bones.get(name) if thing.pose is not None else None
     if bone is None:
         return
     if bone.parent is not None:
         yield _Source(thing, bone.parent.name, "is a child of")
     yield from _sources_of_constraints(bone.constraints)
-    yield from _sources_of_drivers(drivers_of(thing).get(bone.path_from_id(), ()))
-    for owner, constraint, turned in iks_of(thing):
-        if owner != name and name in turned:
-            yield from _sources_of_constraints([constraint])
+    yield from _sources_of_drivers(lookups.drivers(thing).get(bone.path_from_id(), ()))
+    yield from _sources_of_constraints(lookups.iks(thing).get(name, ()))
 
 
-def _iks(thing: bpy.types.Object) -> list[tuple[str, Any, set[str]]]:
-    """Return the IK constraints of Blender: name of the bone, constraint, names of the bones it turns."""
-    iks = []
+def _iks(thing: bpy.types.Object) -> dict[str, list[Any]]:
+    """Return the IK constraints of Blender by the names of bones above their owners that they turn."""
+    iks: dict[str, list[Any]] = {}
     for bone in thing.pose.bones:
         for constraint in bone.constraints:
             if constraint.type in ("IK", "SPLINE_IK"):
-                turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
-                iks.append((bone.name, constraint, {turned_bone.name for turned_bone in turned}))
+                for turned in (bone, *bone.parent_recursive)[1 : constraint.chain_count or None]:
+                    iks.setdefault(turned.name, []).append(constraint)
     return iks
 
 
@@ -533,6 +613,11 @@ def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
             f"{start.trail} follows points of '{thing.name}', which {mover} moves: bake its cache (Physics "
             "properties > Cache) first"
         )
+    if nodes := unbaked_nodes(thing):
+        raise RigError(
+            f"{start.trail} follows points of '{thing.name}', which the simulation nodes '{nodes}' move: "
+            "bake them to disk (Physics properties > Simulation Nodes) first"
+        )
 
 
 def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
@@ -556,14 +641,16 @@ def _changes(scene: bpy.types.Scene, variable: Any) -> bool:
         # The isolated scene has the frame of the user's scene, and copies of its custom properties.
         if source.context_property != "ACTIVE_SCENE" or not source.data_path.startswith(("frame_", "[")):
             return True
-        return source.data_path in _animated_paths(scene)
+        return _is_animated(scene, source.data_path)
     if variable.type != "SINGLE_PROP" or not isinstance(source.id, bpy.types.Scene):
         return False
-    return source.data_path.startswith("frame_") or source.data_path in _animated_paths(source.id)
+    return source.data_path.startswith("frame_") or _is_animated(source.id, source.data_path)
 
 
-def _animated_paths(scene: bpy.types.Scene) -> set[str]:
-    return {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}
+def _is_animated(scene: bpy.types.Scene, path: str) -> bool:
+    """Whether keys or drivers move a property of a scene, or the array that it is a component of."""
+    animated = {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}
+    return path in animated or path.rpartition("[")[0] in animated
 
 
 # Switches between FK and IK --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices, Mask
@@ -87,7 +88,7 @@ def rig_ground(
     frames: Sequence[float],
     points: Array,
     room: float,
-    at_rest: bool = False,
+    rest: Matrix | None = None,
 ) -> Ground | None:
     """The ground that is chosen on an armature; None where nothing of it is near points.
 
@@ -95,7 +96,7 @@ def rig_ground(
         frames: of the scene; the ground's rows are these.
         points: (P, 3) of the world, metres, beside which it counts.
         room: metres from them.
-        at_rest: whether that at rest is level ground, at the height on which it stands; else it is None.
+        rest: armature space to world, as it stands on the ground At Rest; None: that ground is None.
 
     Raises:
         RigError: as `ground_of_rig` and `mesh_ground`.
@@ -105,8 +106,8 @@ def rig_ground(
         # Cells of the search are as wide as the room.
         room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
         return result_of(mesh_ground(scene, meshes, frames, points[:, :2], room))
-    if height is None and at_rest:
-        height = ground_of(rig)
+    if height is None and rest is not None:
+        height = ground_of(rig, rest)
     return None if height is None else LevelGround(height)
 
 
@@ -130,7 +131,8 @@ class PresentGround:
         """
         height, meshes = ground_of_rig(rig)
         hidden = [each.name for each in meshes if not is_evaluated(each, depsgraph)]
-        state: object = (hidden, height, ground_of(rig))
+        rest = ground_of(rig, rig.matrix_world)
+        state: object = (hidden, height, rest)
         pieces: list[_Piece] = []
         if meshes and not hidden:
             pieces = _pieces(depsgraph, meshes)
@@ -144,20 +146,23 @@ class PresentGround:
         if meshes and not hidden:
             self.ground = TriangleGround(_lines(pieces).T, _faces(pieces))
         elif not meshes:
-            self.ground = LevelGround(ground_of(rig) if height is None else height)
+            self.ground = LevelGround(rest if height is None else height)
         return True
 
 
-def ground_of(target: bpy.types.Object) -> float:
-    """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
-    low, high = extent(target)
-    origin = target.matrix_world.translation.z
+def ground_of(target: bpy.types.Object, world: Matrix) -> float:
+    """World height of the ground on which an armature stands at rest: its origin, or its lowest bone.
+
+    Args:
+        world: armature space to world.
+    """
+    low, high = extent(target, world)
+    origin = world.translation.z
     return float(origin if abs(low - origin) <= NEAR_GROUND * (high - low) else low)
 
 
-def extent(target: bpy.types.Object) -> tuple[float, float]:
-    """World heights of the lowest and the highest bone's end at rest."""
-    world = target.matrix_world
+def extent(target: bpy.types.Object, world: Matrix) -> tuple[float, float]:
+    """World heights of the lowest and the highest bone's end at rest; `world`: armature space to world."""
     points = [(world @ point).z for bone in target.data.bones for point in (bone.head_local, bone.tail_local)]
     return min(points), max(points)
 
@@ -199,8 +204,7 @@ def first_ground(
         RigError: an object has no faces, or a vertex is not a number.
     """
     with shared_scene(scene) as shared:
-        for each in objects:
-            shared.isolated.collection.objects.link(each)
+        shared.show(objects)
         pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
         yield 0.0
         lines, triangles = _lines(pieces), _faces(pieces)
@@ -244,8 +248,7 @@ def moving_ground(
     blocks: list[GroundBlock] = []
     count, moved = 0, False
     with shared_scene(scene) as shared:
-        for each in objects:
-            shared.isolated.collection.objects.link(each)
+        shared.show(objects)
         pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
         start, triangles = _lines(pieces).astype(np.float32), _faces(pieces)
         yield 0.0

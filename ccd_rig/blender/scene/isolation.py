@@ -6,14 +6,16 @@ evaluates these and their dependencies, and nothing else, even if they are hidde
 armature it evaluates only the referred bones, their parents, and the movers of both. The user's scene and the
 values of its objects do not change.
 
-Application handlers see this scene too: frame change handlers are called for each of its frames. A handler
-can ignore it by `is_isolated`.
+Application handlers see this scene too: frame change handlers are called for each of its frames, and it is
+the context's scene then. A handler can ignore it by `is_isolated`. Handlers of scripts write to the user's
+objects, so they are called for the user's frame again in the end.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,6 +36,7 @@ PROBED = 64
 BLOCK = 64
 """Number of frames that are read for all armatures before the first of them is solved."""
 
+_OWN = __name__.rpartition("ccd_rig.blender.")[0] or "ccd_rig."  # how names of the add-on's modules begin
 _in_use = WeakValueDictionary[int, "SharedScene"]()
 """Temporary scenes in use, by `session_uid`."""
 
@@ -78,6 +81,18 @@ class SharedScene:
             self._probes.append(probe)
             _refer(probe, armature_object, evaluated[first : first + PROBED], paths[first : first + PROBED])
             self.isolated.collection.objects.link(probe)
+
+    def show(self, objects: Sequence[bpy.types.Object]) -> None:
+        """Make the scene evaluate the surfaces of objects, with modifiers, even if they are hidden."""
+        for first in range(0, len(objects), PROBED):
+            probe = bpy.data.objects.new(ISOLATED, None)
+            self._probes.append(probe)
+            for each in objects[first : first + PROBED]:
+                constraint: Any = probe.constraints.new("SHRINKWRAP")  # depends on the target's surface
+                constraint.target, constraint.influence = each, 0.0
+            self.isolated.collection.objects.link(probe)
+        for each in objects:  # without this Blender makes no instances
+            self.isolated.collection.objects.link(each)
 
     def clear(self) -> None:
         """Remove the empties, all at once: a removal searches the entire file."""
@@ -172,6 +187,7 @@ def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
         stack.callback(_in_use.pop, isolated.session_uid, None)
         _in_use[isolated.session_uid] = shared
         _copy_settings(scene, isolated)
+        stack.callback(_call_handlers, scene.original)
         stack.callback(shared.clear)
         yield shared
 
@@ -209,16 +225,49 @@ def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
         setattr(isolated.render, name, getattr(scene.render, name))
     for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
         setattr(isolated, name, getattr(scene, name))
-    for key, value in scene.items():
-        if isinstance(value, bool | int | float | str):  # drivers can read it from the active scene
-            isolated[key] = value
+    for source, copy in zip(_properties(scene.original), _properties(isolated, True), strict=True):
+        for key, value in () if source is None else source.items():
+            copy[key] = _plain(value)  # drivers and handlers can read it from the active scene
     isolated[ISOLATED] = True
+
+
+def _properties(scene: Any, is_made: bool = False) -> list[Any]:
+    """Custom properties of a scene, and those of add-ons where Blender stores them apart.
+
+    Args:
+        is_made: whether the latter are made if there are none; else they are None.
+    """
+    read = getattr(scene, "bl_system_properties_get", None)
+    return [scene] if read is None else [scene, read(do_create=is_made)]
+
+
+def _plain(value: Any) -> Any:
+    """A custom property's value in Python's own types."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    convert = getattr(value, "to_dict", None) or getattr(value, "to_list", None)
+    return value if convert is None else convert()
+
+
+def _call_handlers(scene: bpy.types.Scene) -> None:
+    """Call frame change handlers of scripts for the present frame of a scene, as Blender calls them."""
+    depsgraph = next((layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None), None)
+    for handlers in (bpy.app.handlers.frame_change_pre, bpy.app.handlers.frame_change_post):
+        for handler in list(handlers):
+            if getattr(handler, "__module__", "").startswith(_OWN):
+                continue
+            count = getattr(getattr(handler, "__code__", None), "co_argcount", 2)
+            try:
+                handler(*(scene, depsgraph)[: 1 if count == 1 else 2])
+            except Exception:  # of a script, which Blender prints too
+                traceback.print_exc()
 
 
 def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
     """Evaluate a frame of a scene."""
     integer = math.floor(frame)
-    isolated.frame_set(integer, subframe=frame - integer)
+    with bpy.context.temp_override(scene=isolated):  # handlers may ask the context for the frame
+        isolated.frame_set(integer, subframe=frame - integer)
     depsgraph = isolated.view_layers[0].depsgraph
     assert depsgraph is not None  # frame_set makes it
     return depsgraph

@@ -100,6 +100,7 @@ def plant_ground(
     constraints: Sequence[Constraint],
     heads: Mapping[str, Array],
     root_bone: str,
+    rest: Matrix,
     ground_near: GroundNear,
 ) -> PlantGround | None:
     """The ground below the planted bones of a bake; None if no constraint lies on it.
@@ -108,6 +109,7 @@ def plant_ground(
         armature_object: the original object.
         heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
+        rest: armature space to world, as the armature stands at rest.
         ground_near: gives the ground; its rows are the frames.
 
     Raises:
@@ -123,16 +125,22 @@ def plant_ground(
     if ground is None:
         return None
     walk = armature_object.ccd_rig.walk
-    soles = {c: _sole(armature_object, constraints[c], root_bone, float(walk.clearance)) for c in planting}
+    soles = {
+        c: _sole(armature_object, constraints[c], root_bone, rest, float(walk.clearance)) for c in planting
+    }
     tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
     return PlantGround(ground, soles, tops, float(walk.steepest))
 
 
 def _sole(
-    armature_object: bpy.types.Object, constraint: Constraint, root_bone: str, clearance: float
+    armature_object: bpy.types.Object,
+    constraint: Constraint,
+    root_bone: str,
+    world: Matrix,
+    clearance: float,
 ) -> PlantSole:
     """The sole of a planted bone as the armature stands at rest; `clearance` is in lengths of its leg."""
-    world, low = armature_object.matrix_world, ground_of(armature_object)
+    low = ground_of(armature_object, world)
     scale = float(np.mean([abs(each) for each in world.to_scale()]))
     bone = armature_object.data.bones[constraint.tip]
     leg = [bone]

@@ -144,7 +144,7 @@ def test_what_hangs_on_another_comes_after_it(ext, bake_all, settings):
     row.target, row.target_bone = leader, "bone_2"
     follower.location.x = 0.5
     rigs.update()
-    assert bake_all.waves([follower, leader]) == [[leader], [follower]]
+    assert bake_all.waves({follower: settings(), leader: settings()}) == [[leader], [follower]]
     reports = bake_all.bake_all(bpy.context.scene, {follower: settings(), leader: settings()})
     assert [report.armature for report in reports] == [follower.name, leader.name]
     for frame in (1, 9, LAST):
@@ -164,6 +164,27 @@ def test_two_that_hang_on_each_other_are_refused(ext, bake_all, settings):
     with pytest.raises(Exception, match="'Arm 0' and 'Arm 1' move each other's targets"):
         bake_all.bake_all(bpy.context.scene, {one: settings(), other: settings()})
     assert not differences(before, dump())
+
+
+@pytest.mark.parametrize("kind", ["disabled", "not chosen", "controls", "root"])
+def test_a_circle_of_what_no_bake_moves_is_none(bake_all, settings, kind):
+    """Whether the bake of an armature moves the target of another tells, not whether a target is there."""
+    one, other = arm(0), arm(1)
+    for rig, its in ((one, other), (other, one)):
+        with rigs.edit_bones(rig) as bones:
+            control = bones.new("control")
+            control.head, control.tail = (0.0, 1.0, 0.0), (0.0, 1.0, 1.0)
+        row = rig.ccd_rig.constraints[0]
+        row.target, row.target_bone = its, {"controls": "control", "root": "bone_0"}.get(kind, "bone_2")
+        row.chain_length = 2
+        rig.ccd_rig.body_helps = False
+    if kind in ("disabled", "not chosen"):
+        row = rigs.reach(one, "bone_2", rigs.empty("Goal", (0.5, 0.5, 1.5)), "Goal")
+        one.ccd_rig.constraints[0].enabled = kind != "disabled"
+    rigs.update()
+    first = settings(3, constraints=("Goal",)) if kind == "not chosen" else settings(3)
+    reports = bake_all.bake_all(bpy.context.scene, {one: first, other: settings(3)})
+    assert [report.check.mismatches() for report in reports] == [(), ()]
 
 
 def hung(rig, on):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import bpy
 import pytest
 import rigs
@@ -284,3 +286,41 @@ def test_every_message_says_what_to_do(rig, found, rows):
     for _, where, message in found():
         assert ":" in message or "Did you mean" in message
         assert where in message
+
+
+def many_limbs(count):
+    """A spine of so many bones, each with a limb of three that reaches; all may go along with the body."""
+    bones, above = [rigs.B("root", (0, 0, 0), (0, 0.2, 0))], "root"
+    for i in range(count):
+        bones.append(rigs.B(f"spine_{i}", (0, 0.2 * i, 1), (0, 0.2 * i + 0.2, 1), above))
+        above = f"spine_{i}"
+        for k, name in enumerate("abc"):
+            ends = [(0.3 * j, 0.2 * i, 1 - 0.2 * j) for j in (k, k + 1)]
+            carrier = f"{'abc'[k - 1]}_{i}" if k else above
+            bones.append(rigs.B(f"{name}_{i}", *ends, carrier, connect=k > 0))
+    rig = rigs.armature(bones)
+    for i in range(count):
+        rigs.reach(rig, f"c_{i}", rigs.empty(f"Goal {i}", (0.8, 0.2 * i, 0.3)), f"Reach {i}", chain_length=3)
+    rig.ccd_rig.body_helps = True
+    rigs.update()
+    return rig
+
+
+def test_what_is_called_grows_hardly_faster_than_the_rig(checks):
+    """The check is made before each bake, and in Live after each edit."""
+    counts = []
+    for count in (8, 32):
+        rig, calls = many_limbs(count), [0]
+
+        def count_call(_frame, event, _argument, calls=calls):
+            calls[0] += event == "call"
+
+        sys.setprofile(count_call)
+        try:
+            ready = checks.result_of(checks.require(rig, bpy.context.scene))
+        finally:
+            sys.setprofile(None)
+        assert [row.body_length for row in ready.constraints] == [4 + k for k in range(count)]
+        counts.append(calls[0])
+        bpy.data.objects.remove(rig)
+    assert counts[1] < 4.0**1.2 * counts[0]

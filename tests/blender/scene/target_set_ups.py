@@ -114,6 +114,16 @@ def driven_by_the_scene(rig):
     return target, ""
 
 
+def driven_by_arrays_of_the_scene(rig):
+    scene = bpy.context.scene
+    scene["ways"], scene["group"] = [0.25, -0.0625, 1.0], {"far": [0.5, 0.75], "near": 0.125}
+    target = rigs.empty("Target", (1, 1, 1))
+    scene_driver(target, 0, "CONTEXT_PROP", '["ways"][1]', "{} * frame")
+    scene_driver(target, 1, "CONTEXT_PROP", '["group"]["far"][1]', "{} * frame / 8")
+    scene_driver(target, 2, "CONTEXT_PROP", '["group"]["near"]', "1 + {} * frame / 2")
+    return target, ""
+
+
 def delta_transforms(rig):
     target, _ = plain(rig)
     target.delta_location, target.delta_rotation_euler = (0.3, -0.4, 0.5), (0.2, 0.3, 0.4)
@@ -196,6 +206,7 @@ SET_UPS = (
     on_a_vertex,
     driven,
     driven_by_the_scene,
+    driven_by_arrays_of_the_scene,
     delta_transforms,
     nla,
     bone_of_another_armature,

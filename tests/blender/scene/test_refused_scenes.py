@@ -57,6 +57,14 @@ def active_scene_driver(rig, row):
     scene_driver(row.target, 1, "CONTEXT_PROP", '["way"]')
 
 
+def animated_array_driver(rig, row):
+    bpy.context.scene["ways"] = [1.0, 2.0, 3.0]
+    for frame in (1, 9):
+        bpy.context.scene["ways"][1] = float(frame)
+        bpy.context.scene.keyframe_insert('["ways"]', index=1, frame=frame)
+    scene_driver(row.target, 1, "CONTEXT_PROP", '["ways"][1]')
+
+
 def active_scene_setting_driver(rig, row):
     scene_driver(row.target, 1, "CONTEXT_PROP", "render.resolution_x")
 
@@ -82,6 +90,7 @@ def simulated_base(rig, row):
         (scene_frame_driver, ["Reach", "'Target'", "frame_current", "the word frame"]),
         (animated_scene_driver, ["Reach", "'Target'", "location of 'Parent'", '["way"]']),
         (active_scene_driver, ["Reach", "'Target'", '["way"]']),
+        (animated_array_driver, ["Reach", "'Target'", '["ways"][1]']),
         (active_scene_setting_driver, ["Reach", "'Target'", "render.resolution_x"]),
     ],
 )
@@ -120,3 +129,68 @@ def test_simulated_but_not_used(evaluation, constraints_of):
     row.target.parent.rigid_body.kinematic = True
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
         sample(3)
+
+
+def simulation_nodes():
+    """A node group that shifts its geometry along X at each frame, by its state of the frame before."""
+    group = bpy.data.node_groups.new("Drift", "GeometryNodeTree")
+    for side in ("INPUT", "OUTPUT"):
+        group.interface.new_socket("Geometry", in_out=side, socket_type="NodeSocketGeometry")
+    add, join = group.nodes.new, group.links.new
+    source, end, shift = add("NodeGroupInput"), add("NodeGroupOutput"), add("GeometryNodeSetPosition")
+    first, last = add("GeometryNodeSimulationInput"), add("GeometryNodeSimulationOutput")
+    first.pair_with_output(last)
+    shift.inputs["Offset"].default_value = (0.05, 0.0, 0.0)
+    join(source.outputs[0], first.inputs["Geometry"])
+    join(first.outputs["Geometry"], shift.inputs["Geometry"])
+    join(shift.outputs["Geometry"], last.inputs["Geometry"])
+    join(last.outputs["Geometry"], end.inputs[0])
+    return group
+
+
+def on_points_of(row, group):
+    """The target hangs on a vertex of a mesh with a node group."""
+    mesh = bpy.data.meshes.new("Sheet")
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+    sheet = rigs.link(mesh, "Sheet")
+    modifier = sheet.modifiers.new("Nodes", "NODES")
+    modifier.node_group = group
+    row.target.parent, row.target.parent_type, row.target.parent_vertices = sheet, "VERTEX", (0, 0, 0)
+    rigs.update()
+    return sheet, modifier
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_simulation_nodes_are_refused(evaluation, constraints_of, errors, nested):
+    """Blender steps them only as it plays the user's scene: there the mesh drifts, elsewhere it is still."""
+    rig = make_rig()
+    row = add_row(rig, rigs.empty("Target", (1, 1, 1)))
+    group = simulation_nodes()
+    if nested:
+        outer = bpy.data.node_groups.new("Outer", "GeometryNodeTree")
+        outer.nodes.new("GeometryNodeGroup").node_tree = group
+        group = outer
+    _, modifier = on_points_of(row, group)
+    with pytest.raises(errors.RigError, match="'Sheet', which the simulation nodes 'Nodes' move: bake them"):
+        sample_once(evaluation, rig, constraints_of(rig), 3)
+    modifier.show_viewport = False
+    sample_once(evaluation, rig, constraints_of(rig), 3)
+
+
+def test_simulation_nodes_that_are_baked_to_disk(evaluation, constraints_of, errors, tmp_path):
+    rig = make_rig()
+    row, scene = add_row(rig, rigs.empty("Target", (1, 1, 1))), bpy.context.scene
+    sheet, modifier = on_points_of(row, simulation_nodes())
+    scene.frame_start, scene.frame_end = 1, 5
+    scene.frame_set(1)
+    if hasattr(modifier, "bake_target"):
+        modifier.bake_target = "DISK"
+    (bake,) = modifier.bakes
+    bake.use_custom_path, bake.directory = True, str(tmp_path)
+    with pytest.raises(errors.RigError, match="simulation nodes"):
+        sample_once(evaluation, rig, constraints_of(rig), 3)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))  # Blender bakes for saved files alone
+    bpy.ops.object.geometry_node_bake_single(
+        session_uid=sheet.session_uid, modifier_name=modifier.name, bake_id=bake.bake_id
+    )
+    sample_once(evaluation, rig, constraints_of(rig), 3)

@@ -158,3 +158,56 @@ def test_a_bake_in_one_scene_leaves_the_other_as_it_is(bake):
     assert second.render.fps == 60
     assert list(second.collection.objects) == [rig]
     assert {scene.name for scene in bpy.data.scenes} == {bpy.context.scene.name, "Second"}
+
+
+class Sway(bpy.types.PropertyGroup):
+    """How far a script's handler moves a target."""
+
+    far: bpy.props.FloatProperty()
+
+
+def by_the_scene_of_the_call(scene, _depsgraph):
+    bpy.data.objects["Target"].location = sway(scene, scene.frame_current)
+
+
+def by_the_scene_of_the_context(*_arguments):
+    scene = bpy.context.scene
+    bpy.data.objects["Target"].location = sway(scene, scene.frame_current)
+
+
+def with_one_argument(scene):
+    bpy.data.objects["Target"].location = sway(scene, bpy.context.scene.frame_current)
+
+
+def sway(scene, frame):
+    return (scene.sway.far * frame, scene["sides"][1], 2.0)
+
+
+@pytest.mark.parametrize("when", ["frame_change_pre", "frame_change_post"])
+@pytest.mark.parametrize(
+    "handler", [by_the_scene_of_the_call, by_the_scene_of_the_context, with_one_argument]
+)
+def test_targets_that_handlers_of_scripts_move(bake, handler, when):
+    """They see the baked frames, and the user's frame again in the end, with properties of add-ons too."""
+    bpy.utils.register_class(Sway)
+    bpy.types.Scene.sway = bpy.props.PointerProperty(type=Sway)
+    handlers = getattr(bpy.app.handlers, when)
+    handlers.append(handler)
+    try:
+        rig, target, scene = arm(), rigs.empty("Target", (1, 1, 2)), bpy.context.scene
+        scene.sway.far, scene["sides"] = 0.05, [0.0, -0.5]
+        row = reach(rig, target, "")
+        scene.frame_set(4)
+        before = target.location.copy()
+        assert before.x == pytest.approx(0.2)
+        report = bake.bake(scene, rig, bake.BakeSettings(FRAMES.start, FRAMES.stop - 1))
+        assert not report.unsolved(), report.summary()
+        assert target.location == before
+        for frame in FRAMES:
+            at = in_main_scene(rig, row, frame)
+            shown = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+            assert (shown.pose.bones["bone_8"].tail - at).length < REACHED, frame
+    finally:
+        handlers.remove(handler)
+        del bpy.types.Scene.sway
+        bpy.utils.unregister_class(Sway)

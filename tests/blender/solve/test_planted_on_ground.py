@@ -196,6 +196,86 @@ def test_a_foot_goes_along_with_ground_that_moves(ext, bake):
     np.testing.assert_allclose(feet - feet[0], np.repeat(gone[:, None], 2, axis=1), atol=SLIP)
 
 
+def squatting(frames):
+    """A figure whose hips are keyed low enough for both feet, planted on its ground."""
+    rig = walks.figure()
+    for frame in frames:
+        rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    for tip in ("foot.L", "foot.R"):
+        plant(rig, tip)
+    return rig
+
+
+def lift(heights):
+    """Level ground at keyed heights."""
+    thing = plane("Lift", lambda x, y: 0.0)
+    for frame, height in heights.items():
+        thing.location.z = height
+        thing.keyframe_insert("location", frame=frame)
+    return thing
+
+
+def test_solve_reads_the_ground_of_a_remapped_scene_where_it_is_shown():
+    """Frame 11 of a scene twice as slow shows what is keyed at frame 6, see Blender's Time Stretching."""
+    rig, scene = squatting((1,)), bpy.context.scene
+    thing = lift({1: 0.0, 21: 0.1})
+    stand_on(rig, thing)
+    scene.render.frame_map_old, scene.render.frame_map_new = 100, 200
+    scene.frame_set(11)
+    rigs.update()
+    shown = thing.matrix_world.translation.z
+    assert 0.0 < shown < 0.04, "the scene is remapped"
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    height = rig.data.bones["foot.L"].head_local.z
+    assert rig.pose.bones["foot.L"].head.z == pytest.approx(shown + height, abs=ON)
+
+
+@pytest.mark.parametrize("kind", ["MESH", "CURVE"])
+def test_hidden_ground_is_read_frame_by_frame(ext, bake, kind):
+    """Hidden by its monitor icon: Blender does not evaluate it in the scene by itself."""
+    rig, scene = squatting((1, 11)), bpy.context.scene
+    thing = lift({1: -0.05, 11: 0.05})
+    if kind == "CURVE":
+        data = bpy.data.curves.new("Band", "CURVE")
+        data.extrude = 8.0
+        spline = data.splines.new("POLY")
+        spline.points.add(1)
+        for point, x in zip(spline.points, (-8.0, 8.0), strict=True):
+            point.co, point.tilt = (x, 0.0, 0.0, 1.0), math.pi / 2.0
+        band = rigs.link(data, "Band")
+        data.dimensions = "3D"
+        band.parent, thing = thing, band
+    stand_on(rig, thing)
+    rigs.update()
+    baked = []
+    for hidden in (False, True):
+        thing.hide_viewport = hidden
+        bake.bake(scene, rig, bake.BakeSettings(1, 11))
+        baked.append(walks.heads(rig, ("foot.L",), range(1, 12))[:, 0, 2])
+    shown, hidden = baked
+    assert np.ptp(shown) == pytest.approx(0.1, abs=2.0 * ON)
+    np.testing.assert_allclose(hidden, shown, atol=SLIP)
+
+
+def test_the_ground_at_rest_is_that_of_the_first_frame_whatever_frame_is_shown(ext, bake):
+    """The armature object sinks by its keys: feet stay down where it stood as the range began."""
+    scene, height = bpy.context.scene, None
+    for shown in (1, 11):
+        rig = squatting((1, 11))
+        for frame, z in ((1, 0.2), (11, 0.15)):
+            rig.location.z = z
+            rig.keyframe_insert("location", frame=frame)
+        scene.frame_set(shown)
+        rigs.update()
+        bake.bake(scene, rig, bake.BakeSettings(1, 11))
+        height = rig.data.bones["foot.L"].head_local.z
+        feet = walks.heads(rig, ("foot.L",), range(1, 12))[:, 0, 2]
+        np.testing.assert_allclose(feet, 0.2 + height, atol=ON)
+        bpy.data.objects.remove(rig)
+
+
 def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start = scene.frame_end = 1
