@@ -139,7 +139,7 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
             "or None"
         )
     if y < 0.0 and sign < 0.0:
-        raise RigError(f"bone '{name}' is mirrored by the scale of its parents: make that positive")
+        raise RigError(f"bone '{name}' is mirrored by a parent: give its parents positive scale")
     if y < 0.0:
         raise RigError(
             f"bone '{name}' is mirrored, so that its tail lies behind its head: give it and its parents "

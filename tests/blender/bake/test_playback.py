@@ -322,7 +322,7 @@ def test_a_chain_whose_parent_is_mirrored_is_refused_for_that(ext, bake):
     rigs.reach(arm, "bone_3", rigs.empty("Goal", (0.5, 0.5, 2.0)), "Hand", chain_length=2)
     arm.pose.bones["bone_0"].scale.x = -1.0
     rigs.update()
-    with pytest.raises(ext.core.RigError, match="mirrored by the scale of its parents"):
+    with pytest.raises(ext.core.RigError, match="is mirrored by a parent: give its parents positive scale"):
         bake.bake(bpy.context.scene, arm, bake.BakeSettings(1, 3))
     arm.pose.bones["bone_0"].scale.x = 1.0
     rigs.update()

@@ -112,7 +112,7 @@ def test_the_figure_of_the_same_bones_is_recognised_once(ext, monkeypatch):
     recognition = ext.module("ccd_rig.blender.figures.recognition")
     recognise, seen = recognition.recognise, []
     monkeypatch.setattr(recognition, "recognise", lambda *given: seen.append(given) or recognise(*given))
-    rig = rigs.armature(rigs.biped(), "Counted")
+    rig = rigs.armature([*rigs.biped(), rigs.B("counted here", (0, 0, 2.0), (0, 0, 2.1))], "Counted")
     assert recognition.figure_of(rig) == recognition.figure_of(rig)
     rigs.activate(rig)
     assert recognition.figure_of(rig).roles["foot.L"].part.name == "FOOT"
