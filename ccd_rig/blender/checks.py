@@ -330,9 +330,10 @@ def _read(
         layout = rig_layout(armature_object, armature_object, constraints, fixed)
         yield
         return layout, layout.read(armature_object)
-    except RigError:
+    except RigError as error:
         if first_frame is None:
             raise
+        present = str(error)
     frame = first_frame
     yield
     with isolated_scene(scene, armature_object, read_bones(armature_object, constraints), ()) as isolated:
@@ -341,6 +342,8 @@ def _read(
             layout = rig_layout(armature_object, evaluated, constraints, fixed)
             return layout, layout.read(evaluated)
         except RigError as error:
+            if str(error) == present:  # whatever the frame
+                raise
             raise RigError(f"frame {frame:g}: {error}") from error
 
 
