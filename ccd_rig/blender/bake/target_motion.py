@@ -272,9 +272,12 @@ def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vect
 
 
 def _inverse(placed: _Placed, matrix: Any) -> Matrix:
-    inverse: Matrix | None = matrix.inverted(None)
-    if inverse is None:
-        raise RigError(f"Target {placed.name}: it or its parent has scale 0 on an axis: set its scale to 1")
+    try:
+        inverse: Matrix = matrix.inverted()
+    except ValueError:
+        raise RigError(
+            f"Target {placed.name}: it or its parent has scale 0 on an axis: set its scale to 1"
+        ) from None
     return inverse
 
 
