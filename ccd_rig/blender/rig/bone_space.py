@@ -188,8 +188,9 @@ def nearest_rotation(matrix: Any) -> Any:
     errors of the rest matrices of parent and bone therefore do not accumulate along a chain.
     """
     for _ in range(3):  # each step squares the error, which is below 1e-3 or the bone is refused
-        inverse = matrix.inverted(None)
-        if inverse is None:
+        try:
+            inverse = matrix.inverted()
+        except ValueError:  # singular
             break
         matrix = (matrix + inverse.transposed()) * 0.5
     return matrix.to_quaternion().normalized()
