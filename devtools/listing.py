@@ -21,7 +21,7 @@ SCRIPT = "drive_listing.py"
 VISIT, SCREEN = "listing", "89"
 SIZE = (1920, 1080)
 """Pixels of a picture: what the platform shows at most."""
-PICTURES = ("featured", "roles", "handles", "limits", "report", "many_legs")
+PICTURES = ("featured", "roles", "handles", "limits", "report", "many_legs", "retarget", "walk_along")
 FILM, RATE, WIDTH = "film.mp4", 24, 1280
 """The film, its frames a second, and pixels of its width."""
 TIMEOUT = 300  # [s]

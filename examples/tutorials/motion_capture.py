@@ -93,9 +93,9 @@ def steps(rig: bpy.types.Object) -> None:
     lift_hand(rig)
 
 
-def picture(rig: bpy.types.Object) -> Picture:
-    """Five frames of both."""
-    studio.body(capture(), dict.fromkeys(capture().data.bones.keys(), 0.02))
+def dress(rig: bpy.types.Object) -> None:
+    """Give both wooden bodies, a thin one to the captured person."""
+    studio.body(capture(), dict.fromkeys(capture().data.bones.keys(), 0.02), to_children=True)
     radii = {"spine": 0.12, "spine.001": 0.11, "spine.002": 0.13, "spine.003": 0.13, "spine.004": 0.05,
         "spine.005": 0.05, "spine.006": 0.09}  # fmt: skip
     trunk = list(radii)
@@ -104,6 +104,11 @@ def picture(rig: bpy.types.Object) -> Picture:
             "shin": 0.055, "foot": 0.042, "toe": 0.036}  # fmt: skip
         radii |= {f"{name}.{side}": radius for name, radius in limbs.items()}
     studio.body(rig, radii, plain=trunk)
+
+
+def picture(rig: bpy.types.Object) -> Picture:
+    """Five frames of both."""
+    dress(rig)
     studio.mark(common.target(rig, "hand.R"), 0.05)
     view = studio.View((-3.0, -1.6, 0.6), (0.0, 0.0, 1.0), 2.2)
     hips = rig.pose.bones["spine"]

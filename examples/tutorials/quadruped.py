@@ -49,10 +49,15 @@ def steps(rig: bpy.types.Object) -> None:
     common.press(bpy.ops.ccd_rig.bake)
 
 
-def picture(rig: bpy.types.Object) -> Picture:
-    """Five frames of it."""
+def dress(rig: bpy.types.Object) -> None:
+    """Give it a wooden body."""
     radii = THICK | {f"{bone}.{side}": radius for bone, radius in LIMBS.items() for side in "LR"}
     studio.body(rig, radii, plain=list(THICK)[4:])
+
+
+def picture(rig: bpy.types.Object) -> Picture:
+    """Five frames of it."""
+    dress(rig)
     for bone in ("front_toe.R", "spine.011", "spine"):
         studio.mark(common.target(rig, bone), 0.03)
     return studio.sheet((1, 20, 32, 44, 66), studio.View((1.8, -2.4, 0.4), (0.0, 0.1, 0.45), 1.75))

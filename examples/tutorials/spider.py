@@ -78,12 +78,17 @@ def step(target: bpy.types.Object, early: bool) -> None:
     common.move(target, shifts)
 
 
-def picture(rig: bpy.types.Object) -> Picture:
-    """Five frames of it."""
+def dress(rig: bpy.types.Object) -> None:
+    """Give it a wooden body."""
     radii = {"body": 0.10, "Bone.001": 0.15}
     for side in "LR":
         for number in range(1, len(BEARINGS) + 1):
             radii |= dict(zip(leg(number, side), (0.03, 0.024, 0.03), strict=True))
     studio.body(rig, radii, plain=("body", "Bone.001"))
+
+
+def picture(rig: bpy.types.Object) -> Picture:
+    """Five frames of it."""
+    dress(rig)
     view = studio.View((-1.9, -2.2, 1.5), (0.0, -0.1, 0.2), 2.6)
     return studio.sheet((1, 7, 13, 19, 25), view)

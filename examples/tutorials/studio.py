@@ -27,13 +27,20 @@ class View:
     width: float
 
 
-def body(rig: bpy.types.Object, radii: Mapping[str, float], plain: Collection[str] = ()) -> bpy.types.Object:
+def body(
+    rig: bpy.types.Object,
+    radii: Mapping[str, float],
+    plain: Collection[str] = (),
+    *,
+    to_children: bool = False,
+) -> bpy.types.Object:
     """Wooden parts along bones, with darker balls at their heads.
 
     Args:
         rig: the armature object.
         radii: bone -> radius of its part in metres.
         plain: bones without a ball, whose parts begin at their heads.
+        to_children: parts lead to the heads of children, as tails of captured bones lie beside these.
     """
     points: list[Vector] = []
     faces: list[tuple[int, ...]] = []
@@ -42,12 +49,22 @@ def body(rig: bpy.types.Object, radii: Mapping[str, float], plain: Collection[st
     for name, radius in radii.items():
         bone = rig.data.bones[name]
         start = 0.0 if name in plain else min(radius, 0.35 * bone.length)
-        parts = [(0, figure.capsule(start, bone.length - 0.5 * radius, (radius, 0.8 * radius)))]
+        ends = [bone.tail_local]
+        if to_children and bone.children:
+            ends = [child.head_local for child in bone.children]
+        parts = []
+        rest = bone.matrix_local.to_3x3()
+        for end in ends:
+            way = end - bone.head_local
+            turn = rest.col[1].rotation_difference(way).to_matrix() @ rest
+            shape = figure.capsule(start, way.length - 0.5 * radius, (radius, 0.8 * radius))
+            parts.append((0, turn, shape))
         if name not in plain:
-            parts.append((1, figure.capsule(0.0, 0.0, (radius * 1.06, radius * 1.06))))
-        for colour, (new_points, new_faces) in parts:
+            shape = figure.capsule(0.0, 0.0, (radius * 1.06, radius * 1.06))
+            parts.append((1, rest, shape))
+        for colour, turn, (new_points, new_faces) in parts:
             first = len(points)
-            points += [bone.matrix_local @ point for point in new_points]
+            points += [bone.head_local + turn @ point for point in new_points]
             faces += [tuple(first + i for i in face) for face in new_faces]
             colours += [colour] * len(new_faces)
             groups.setdefault(name, []).extend(range(first, len(points)))

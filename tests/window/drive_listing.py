@@ -41,7 +41,8 @@ REACHES = {  # how far targets of hands are from rest by frame, metres; some of 
     },
 }
 STEPS, SETTLED = 12, 0.25  # frames of a film from corner to corner of a way; [s] until one is drawn
-RETARGET, WALK = 88, 115  # [pixels] from the button Set Up Figure to the headers of panels
+RETARGET, WALK = 336, 364  # [pixels] from the top of the button Set Up Figure to headers of panels
+PLAYED = range(40, 113)  # frames of the walk that the film shows
 BARE = ("breast", "pelvis", "heel.02")  # bones outside the body; with those of the face and of fingers
 PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
@@ -290,7 +291,7 @@ def walk() -> Iterator[float]:
         scene.frame_set(frame)
         picture.frozen_copy(scene, doll)
     scene.frame_set(last)
-    look((0.2, -0.53 * walk_along.LENGTH, 0.6), 7.6)
+    look((0.2, -0.44 * walk_along.LENGTH, 0.5), 7.6)
     yield from show_tab(True)
     yield from unfold(WALK)
     photograph("walk_along")
@@ -337,10 +338,8 @@ def film() -> Iterator[float]:
         yield from pulled(rig.matrix_world @ rows[tip].head, ways, shots)
     bpy.ops.ccd_rig.live()
     walked()
-    scene = bpy.context.scene
-    first, last = (int(frame) for frame in bpy.context.object.animation_data.action.frame_range)
-    for frame in range(first, last + 1):
-        scene.frame_set(frame)
+    for frame in PLAYED:
+        bpy.context.scene.frame_set(frame)
         hips = bpy.context.object.pose.bones["spine"].head
         look((0.0, hips.y, 0.9), 3.4)
         yield SETTLED
@@ -379,7 +378,7 @@ def run() -> Iterator[float]:
     install()
     yield REDRAW
     yield from maximise()
-    scenes = (featured, handles, limits, report, many_legs, retarget, walk, film, roles)
+    scenes = (featured, handles, limits, report, many_legs, walk, retarget, film, roles)
     for scene in scenes:  # the panel of the last stays open
         yield from scene()
 
