@@ -157,8 +157,8 @@ def registered(package: str) -> set[str]:
         is_shown = not issubclass(class_, bpy.types.PropertyGroup | bpy.types.AddonPreferences)
         if is_shown:
             words |= {getattr(class_, "bl_label", ""), getattr(class_, "bl_description", "")}
-        own = [base for base in class_.__mro__ if base.__module__.startswith(package)]
-        names = {name for base in own for name in base.__dict__.get("__annotations__", {})}
+        declaring = [base for base in class_.__mro__ if base.__module__.startswith(package)]
+        names = {name for base in declaring for name in base.__dict__.get("__annotations__", {})}
         rna = class_.bl_rna
         if issubclass(class_, bpy.types.Operator):  # whose options only its command has
             rna = getattr(bpy.ops.ccd_rig, class_.bl_idname.partition(".")[2]).get_rna_type()

@@ -410,8 +410,8 @@ class PoseSearch:
             )
             self._problems[in_regions] = self.skeleton.shape.computed_once(key, _Problems)
         problems = self._problems[in_regions]
-        own = problems.idle.setdefault(settings.angle_tolerance, [])
-        for idle in [own, *problems.idle.values()] if of_any_tolerance else [own]:
+        pool = problems.idle.setdefault(settings.angle_tolerance, [])
+        for idle in [pool, *problems.idle.values()] if of_any_tolerance else [pool]:
             with suppress(IndexError):  # other threads take from it too
                 return idle, idle.pop()
         skeleton = self.skeleton.shape
@@ -422,7 +422,7 @@ class PoseSearch:
             )
         reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
-        return own, made
+        return pool, made
 
 
 @dataclass

@@ -394,20 +394,13 @@ KIND: Insertions = {
 }
 
 
-def test_a_kind_of_constraint_is_added(tmp_path):
-    """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
-    followed(
-        tmp_path,
-        "a kind of constraint",
-        KIND,
-        """
+EDITED = """
 import bpy
 from mathutils import Vector
 from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
-from rig_copy.ccd_rig.blender import checks
+from rig_copy.ccd_rig.blender import checks, setup_files
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
-from rig_copy.ccd_rig.blender import setup_files
 from rig_copy.panels import constraints
 blender.register(), operators.register(), panels.register()
 
@@ -418,6 +411,18 @@ for thing in (rig, target):
     bpy.context.scene.collection.objects.link(thing)
 bpy.context.view_layer.objects.active = rig
 bpy.ops.object.mode_set(mode="EDIT")
+"""
+"""Of a script: the copy registered, a turned target, and an armature in Edit Mode."""
+
+
+def test_a_kind_of_constraint_is_added(tmp_path):
+    """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
+    followed(
+        tmp_path,
+        "a kind of constraint",
+        KIND,
+        EDITED
+        + """
 for name, height in (("upper", 0.0), ("lower", 1.0)):
     bone = rig.data.edit_bones.new(name)
     bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
@@ -485,23 +490,8 @@ def test_a_setting_of_a_constraint_is_added(tmp_path):
         tmp_path,
         "a setting of a constraint",
         SETTING,
-        """
-import bpy
-from mathutils import Vector
-from rig_copy import operators, panels
-from rig_copy.ccd_rig import blender
-from rig_copy.ccd_rig.blender import setup_files
-from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
-from rig_copy.panels import constraints
-blender.register(), operators.register(), panels.register()
-
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-target = bpy.data.objects.new("Target", None)
-target.rotation_euler = (0.0, 0.0, -1.0)
-for thing in (rig, target):
-    bpy.context.scene.collection.objects.link(thing)
-bpy.context.view_layer.objects.active = rig
-bpy.ops.object.mode_set(mode="EDIT")
+        EDITED
+        + """
 bone = rig.data.edit_bones.new("bone")
 bone.tail = (0.0, 0.0, 1.0)
 bpy.ops.object.mode_set(mode="POSE")

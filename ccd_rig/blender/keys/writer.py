@@ -293,12 +293,12 @@ def hides_strips(
     animation = armature_object.animation_data
     if destination is Destination.NLA_STRIP or animation is None:
         return False
-    written, own = set(paths), set[str]()
+    written, keyed = set(paths), set[str]()
     first, last = math.inf, -math.inf  # frames at which the action hides strips
     extrapolation = "HOLD"
     if channels.is_animated(armature_object):
         curves = [c for c in fcurves_of(armature_object) if channels.plays(c) and not c.is_empty]
-        own = {curve.data_path for curve in curves}
+        keyed = {curve.data_path for curve in curves}
         extrapolation = animation.action_extrapolation
         if curves:
             first, last = channels.span(curves)
@@ -311,12 +311,12 @@ def hides_strips(
         first = start = -math.inf
     before, after = span[0] - frame, span[1] + frame
     hidden = [
-        (written - own, (start, before)),
-        (written - own, (after, end)),
-        (written & own, (after, first - frame)),
-        (written & own, (last + frame, before)),
-        (own - written, (start, first - frame)),
-        (own - written, (last + frame, end)),
+        (written - keyed, (start, before)),
+        (written - keyed, (after, end)),
+        (written & keyed, (after, first - frame)),
+        (written & keyed, (last + frame, before)),
+        (keyed - written, (start, first - frame)),
+        (keyed - written, (last + frame, end)),
     ]
     near = keyframes.MERGE_DISTANCE
     for strip in channels.playing_strips(animation):

@@ -237,10 +237,15 @@ def test_what_moves_a_target_counts(ext, staleness, tie):
     assert not staleness.is_stale(rig)
 
 
-def test_a_preview_does_not_make_it_stale(ext, staleness):
+def baked_chain(ext):
     rig = rigs.chain(3)
     rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
     run(ext, rig)
+    return rig
+
+
+def test_a_preview_does_not_make_it_stale(ext, staleness):
+    rig = baked_chain(ext)
     clamps = ext.module("ccd_rig.blender.rig.clamps")
     clamps.show(rig, {("bone_1", clamps.ROTATION): (0.1, 0.0, 0.0)}, ())
     rigs.update()
@@ -258,9 +263,7 @@ def test_a_preview_does_not_make_it_stale(ext, staleness):
 )
 def test_channels_of_chain_bones_count(ext, staleness, name, value):
     """In another mode a bone does not play the keys at all."""
-    rig = rigs.chain(3)
-    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
-    run(ext, rig)
+    rig = baked_chain(ext)
     bone = rig.pose.bones["bone_1"]
     before = getattr(bone, name)
     before = before if isinstance(before, str) else tuple(before)
@@ -273,9 +276,7 @@ def test_channels_of_chain_bones_count(ext, staleness, name, value):
 
 
 def test_stretched_time_counts(ext, staleness):
-    rig = rigs.chain(3)
-    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
-    run(ext, rig)
+    rig = baked_chain(ext)
     bpy.context.scene.render.frame_map_new = 50
     assert staleness.is_stale(rig)
     bpy.context.scene.render.frame_map_new = 100

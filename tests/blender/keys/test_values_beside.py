@@ -27,8 +27,8 @@ def test_values_beside(channels, writing, way, places, end):
         if "upper" in curve.data_path
     }
     for edge, frame in places.items():
-        found = channels.values_beside(armature_object, [turned, shifted], edge, way, 1.0)
+        beside = channels.values_beside(armature_object, [turned, shifted], edge, way, 1.0)
         expected = [lines[i].evaluate(frame) for i in range(4)]
-        assert found[turned] == pytest.approx(expected, abs=FLOAT32)
-        assert found[shifted].tolist() == [1, 2, 3]
+        assert beside[turned] == pytest.approx(expected, abs=FLOAT32)
+        assert beside[shifted].tolist() == [1, 2, 3]
     assert channels.values_beside(armature_object, [turned, shifted], end, way, 1.0) == {}

@@ -113,14 +113,14 @@ def test_hips_that_move_and_joints_that_are_wrong(told):
 
 
 def test_the_report_is_in_metres_by_the_scale_of_units(retarget, source, target):
-    choice, found = retarget.RetargetChoice(frames=(1, 25)), []
+    choice, tables = retarget.RetargetChoice(frames=(1, 25)), []
     for scale in (1.0, 0.01):
         bpy.context.scene.unit_settings.scale_length = scale
         done = retarget.retarget_motion(bpy.context.scene, source, target, choice)
-        found.append(retarget.as_values(done))
+        tables.append(retarget.as_values(done))
     for name in ("moved", "penetration", "hover", "ground"):
-        assert found[1][name] == pytest.approx(0.01 * found[0][name], abs=1e-9)
-    one, other = (values["stances"][0] for values in found)
+        assert tables[1][name] == pytest.approx(0.01 * tables[0][name], abs=1e-9)
+    one, other = (values["stances"][0] for values in tables)
     for name in ("drift", "slide", "source_slide"):
         assert other[name] == pytest.approx(0.01 * one[name], abs=1e-9)
-    assert found[1]["errors"] == pytest.approx(found[0]["errors"])
+    assert tables[1]["errors"] == pytest.approx(tables[0]["errors"])

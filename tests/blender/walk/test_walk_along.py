@@ -653,15 +653,15 @@ def test_the_report_is_in_metres_by_the_scale_of_units(ext):
     rig = walks.walk(ext)
     rig.ccd_rig.walk.cycle = rig.animation_data.action
     rig.ccd_rig.walk.curve = curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0))
-    found = []
+    tables = []
     for scale in (1.0, 0.01):
         bpy.context.scene.unit_settings.scale_length = scale
         done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
-        found.append(report.as_values(done))
+        tables.append(report.as_values(done))
         hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
         assert done.length == pytest.approx(scale * (hips[0, 1] - hips[-1, 1]), rel=0.05)
         assert f"{scale * walks.STRIDE * FPS / walks.PERIOD:.2f} m/s" in report.lines(done)[1]
     for name in ("length", "speed", "slide", "penetration", "floating", "missed", "moved"):
-        assert found[1][name] == pytest.approx(0.01 * found[0][name], rel=1e-3, abs=1e-9)
+        assert tables[1][name] == pytest.approx(0.01 * tables[0][name], rel=1e-3, abs=1e-9)
     for name in ("footfalls", "shortest", "turn", "stretched"):
-        assert found[1][name] == pytest.approx(found[0][name])
+        assert tables[1][name] == pytest.approx(tables[0][name])
