@@ -19,7 +19,7 @@ from ..checks import Ready
 from ..keys.writer import BoneKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps
-from ..scene.ground import ground_of_rig
+from ..scene.ground import require_ground
 from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
@@ -274,7 +274,7 @@ def _prepared(
     ready = yield from paced(checking, prepared)
     yield prepared
     if settings.ground is None:
-        ground_of_rig(armature_object)  # raises now, not when the report needs it
+        require_ground(scene, armature_object)  # raises now, not when the report needs it
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
