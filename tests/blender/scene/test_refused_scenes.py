@@ -226,7 +226,7 @@ def instanced_cloth(floor):
 
 
 GROUNDS = [
-    (falling_ground, "ground 'Floor' is moved by a rigid body simulation by way of 'Ball': turn it into keys"),
+    (falling_ground, "ground 'Floor' is moved by a rigid body simulation by way of 'Ball': turn it into"),
     (cloth_ground, "ground 'Floor' follows points of 'Floor', which the cloth 'Sheet' moves: bake its cache"),
     (cloth_below, "of 'Sheet', which the cloth 'Sheet' moves: bake its cache"),
     (instanced_cloth, "ground 'Floor' follows points of 'Floor', which the cloth 'Sheet' moves"),
