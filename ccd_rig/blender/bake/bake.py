@@ -19,6 +19,7 @@ from ..checks import Ready
 from ..keys.writer import BoneKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps
+from ..scene.evaluation import metres_per_unit
 from ..scene.ground import require_ground
 from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
@@ -233,7 +234,7 @@ def _written(
             *filter(None, [why_plain()]),
         ),
         switched_to_fk=tuple(each.bone for each in to_fk),
-    )
+    ).scaled(metres_per_unit(scene))
     keyed_bones = [ready.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
     yield from paced(store_report(armature_object, report, undo), measuring)
