@@ -47,9 +47,9 @@ def clips_job(ext, tmp_path):
 @pytest.fixture
 def job(ext, tmp_path):
     """A job of a short and a long shot, whose tasks run with this Python; the long one has two chunks."""
-    files = [wander(tmp_path / "short.blend", 40), wander(tmp_path / "long.blend", 3000, bones=12)]
+    files = [wander(tmp_path / "short.blend", 40), wander(tmp_path / "long.blend", 1600, bones=12)]
     cli = ext.module("ccd_rig.blender.cli.command_line")
-    words = ["--output", str(tmp_path / "job"), "--chunk", "1500", "--program", sys.executable]
+    words = ["--output", str(tmp_path / "job"), "--chunk", "800", "--program", sys.executable]
     assert cli.main(["farm", *map(str, files), *words]) == 0
     return tmp_path / "job"
 
@@ -119,12 +119,12 @@ def test_two_workers_one_killed_and_run_again(ext, job, tmp_path):
     assert "openjd_status: short: 40 of 40 frames reached" in said
     baked = job / "baked"
     names = {path.name for path in baked.rglob("*") if path.is_file()}
-    assert names == {"short.blend", "short.json", "short.record.json", "long.1501-3000.npz"}
+    assert names == {"short.blend", "short.json", "short.record.json", "long.801-1600.npz"}
 
     # Without the chunk that died there is nothing to join, and the job says so.
     code, said = through(openjd("run", job / "template.json", "--step", "Join"))
     assert code != 0
-    assert "openjd_fail: long is not joined, and nothing is written: frames 1 to 1500 are missing" in said
+    assert "openjd_fail: long is not joined, and nothing is written: frames 1 to 800 are missing" in said
     assert {path.name for path in baked.rglob("*") if path.is_file()} == names
 
     code, said = through(openjd("run", job / "template.json", "--run-dependencies"))

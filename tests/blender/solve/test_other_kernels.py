@@ -84,27 +84,33 @@ def keys(**chosen: str) -> bytes:
     return bytes.fromhex(lines[0][1])
 
 
-@pytest.fixture(scope="module")
-def usual() -> bytes:
-    """With what this processor has."""
-    values = keys()
+ALONE, SMOOTHED = {"SMOOTHNESS": "0"}, {"REACHED": "1"}
+"""Hands that miss their targets, frame by frame; hands that reach them, whose motion is smoothed."""
+
+
+@pytest.fixture(scope="module", params=[ALONE, SMOOTHED])
+def usual(request: pytest.FixtureRequest) -> tuple[dict[str, str], bytes]:
+    """What is baked, and its keys with what this processor has."""
+    values = keys(**request.param)
     assert len(values) == 20 * 9 * 4 * 4  # frames, bones, components, bytes
-    return values
+    return request.param, values
 
 
 @pytest.mark.mass
 @pytest.mark.parametrize("kernels", BLAS)
-def test_keys_have_the_same_bits_with_other_kernels_of_blas(usual: bytes, kernels: str) -> None:
+def test_keys_have_the_same_bits_with_other_kernels_of_blas(usual, kernels: str) -> None:
     """What this processor lacks is tested with its own instead."""
     able = all(__cpu_features__.get(each) for each in BLAS[kernels])
-    assert keys(**({"OPENBLAS_CORETYPE": kernels} if able else {})) == usual
+    chosen, values = usual
+    assert keys(**chosen, **({"OPENBLAS_CORETYPE": kernels} if able else {})) == values
 
 
 @pytest.mark.mass
 @pytest.mark.parametrize("without", WITHOUT)
-def test_keys_have_the_same_bits_with_other_loops_of_numpy(usual: bytes, without: str) -> None:
+def test_keys_have_the_same_bits_with_other_loops_of_numpy(usual, without: str) -> None:
     """Those that a processor without these features runs."""
-    assert keys(NPY_DISABLE_CPU_FEATURES=without) == usual
+    chosen, values = usual
+    assert keys(**chosen, NPY_DISABLE_CPU_FEATURES=without) == values
 
 
 def test_keys_have_the_same_bits_however_numpy_rounds_sines() -> None:
@@ -114,7 +120,7 @@ def test_keys_have_the_same_bits_however_numpy_rounds_sines() -> None:
     assert keys(SLIDES="1", ROUGH="1") == values
 
 
-@pytest.mark.parametrize("chosen", [{"SMOOTHNESS": "0"}, {"REACHED": "1"}])
+@pytest.mark.parametrize("chosen", [ALONE, SMOOTHED])
 def test_keys_are_as_good_as_the_same_with_another_c_library(chosen: dict[str, str]) -> None:
     """The sines of one without fused multiply and add, as on processors from before 2013, end otherwise.
 
