@@ -33,7 +33,7 @@ from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
-from .staleness import store_report
+from .staleness import present_state, store_report
 from .start import start_poses
 
 __all__ = [
@@ -262,7 +262,7 @@ def _prepared(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
 ) -> Steps[shot.Task]:
     """Check the set-up, and look up everything that the bake needs before its first frame."""
-    prepared = _begun(settings)
+    prepared, state = _begun(settings), present_state(armature_object)
     checking = checks.require(
         armature_object,
         scene,
@@ -301,6 +301,7 @@ def _prepared(
         FrameSolveSettings(solver, settings.error_reduction, poses, reference, settings.smoothness),
         started,
         fingerprint,
+        state,
         settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
         obstacle,
         is_body_free,

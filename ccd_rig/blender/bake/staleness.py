@@ -271,6 +271,12 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     return start.fingerprint(rows, bones, solver, group.body, group.body_helps, times, movers)
 
 
+def present_state(armature_object: bpy.types.Object) -> str:
+    """Return `state_of` an armature, with edits that Blender has not evaluated yet."""
+    forget()
+    return result_of(state_of(armature_object))
+
+
 def store_report(
     armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack
 ) -> Work[None]:
