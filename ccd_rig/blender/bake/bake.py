@@ -262,7 +262,7 @@ def _prepared(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
 ) -> Steps[shot.Task]:
     """Check the set-up, and look up everything that the bake needs before its first frame."""
-    prepared, state = _begun(settings), present_state(armature_object)
+    prepared = _begun(settings)
     checking = checks.require(
         armature_object,
         scene,
@@ -273,6 +273,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
+    state = present_state(armature_object)
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it
