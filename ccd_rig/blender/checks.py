@@ -470,6 +470,12 @@ def method_skeleton_problems(
     skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
 ) -> Iterator[Problem]:
     """Yield the problems of chains with the methods of their constraints."""
+    order = {constraint.name: k for k, constraint in enumerate(constraints)}
+    movers: dict[int, list[str]] = defaultdict(list)  # by joint, the constraints that turn it
+    for constraint in constraints:
+        # A bone is unplanted before a constraint reaches with it.
+        for j in () if constraint.kind.plants else chain_joints(skeleton, constraint):
+            movers[j].append(constraint.name)
     for constraint in constraints:
         yield from _window_problems(skeleton, constraint)
         if constraint.method == "CCD":
@@ -499,7 +505,14 @@ def method_skeleton_problems(
                 message = f"{what} {effect} {' and '.join(unused)} of bone '{joint.name}'"
                 yield Problem("WARNING", constraint.name, f"{message}: clear it, or choose Loop")
         if constraint.method in SINGLE_PASS:
-            yield from _shared(skeleton, constraints, constraint, what)
+            first_common: dict[str, int] = {}  # by other constraint, the first joint that it turns too
+            for j in sorted(chain_joints(skeleton, constraint)):
+                for other in movers[j]:
+                    first_common.setdefault(other, j)
+            for other in sorted(first_common.keys() - {constraint.name}, key=order.__getitem__):
+                bone = skeleton.joints[first_common[other]].name
+                message = f"{what} poses its bones alone, but '{other}' turns bone '{bone}' too"
+                yield Problem("ERROR", constraint.name, f"{message}: shorten a chain, or choose Loop")
 
 
 def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Problem]:
@@ -516,19 +529,6 @@ def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Pro
             yield Problem(
                 "ERROR", constraint.name, f"{message}: set Max Extension to 1, or remove the offset"
             )
-
-
-def _shared(
-    skeleton: Skeleton, constraints: Sequence[Constraint], constraint: Constraint, what: str
-) -> Iterator[Problem]:
-    joints = set(chain_joints(skeleton, constraint))
-    for other in constraints:
-        common = joints & set(chain_joints(skeleton, other))
-        # A bone is unplanted before a constraint reaches with it.
-        if other.name != constraint.name and common and not other.kind.plants:
-            bone = skeleton.joints[min(common)].name
-            message = f"{what} poses its bones alone, but '{other.name}' turns bone '{bone}' too"
-            yield Problem("ERROR", constraint.name, f"{message}: shorten a chain, or choose Loop")
 
 
 def body_problems(

@@ -33,7 +33,7 @@ from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
-from .staleness import store_report
+from .staleness import present_state, store_report
 from .start import start_poses
 
 __all__ = [
@@ -273,6 +273,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
+    state = present_state(armature_object)
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it
@@ -301,6 +302,7 @@ def _prepared(
         FrameSolveSettings(solver, settings.error_reduction, poses, reference, settings.smoothness),
         started,
         fingerprint,
+        state,
         settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
         obstacle,
         is_body_free,

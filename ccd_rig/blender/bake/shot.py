@@ -29,7 +29,7 @@ from ..rig import rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Frames, Samples, Shown
 from ..scene.ground import rig_ground
-from ..scene.isolation import SharedScene
+from ..scene.isolation import SharedScene, script_handlers
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.methods import FrameSolveSettings, Reference
@@ -43,6 +43,7 @@ from .planted_solver import PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
 from .report import REACHED
 from .settings import BakeSettings
+from .staleness import present_state
 from .start import StartPoses
 
 BLOCK = 256
@@ -62,6 +63,7 @@ class Task(NamedTuple):
     solving: FrameSolveSettings  # settings of every solve
     start: StartPoses  # base poses of all frames
     fingerprint: str  # of all settings
+    state: str  # see `staleness.state_of`, before the first frame is read
     # Whether the present motion was baked with the same settings; it stays if it still fits.
     is_rebake: bool = False
     body_obstacle: str = ""  # reason why the body cannot be shifted where a leg is too short; empty if it can
@@ -99,6 +101,10 @@ def solve(task: Task) -> Steps[BakeFrames]:
     shot, layout = _Shot.of(task, ends), task.ready.layout
     with evaluation.frames(task.scene, task.armature_object, task.constraints, layout, task.shared) as frames:
         bake_frames, after = yield from _sample(shot, frames)
+        # Frames that were read before and after an edit, as in another window, do not fit together.
+        if not script_handlers() and present_state(task.armature_object) != task.state:
+            name = task.armature_object.name
+            raise RigError(f"Armature '{name}' was changed while it was baked: bake once more")
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
         if bake_frames.tracks is not None:
             yield from shown(_solve_planted(task, bake_frames), solving)

@@ -177,12 +177,13 @@ def _placed(mover: Mover, moved: Components, is_posed: bool) -> Iterator[Any]:
             yield block.name, channel_values(block, SHAPE, f"{block.path_from_id()}.", moved)
     if not isinstance(thing, bpy.types.Object):
         return
-    owner: Any = thing.pose.bones.get(mover.bone) if mover.bone and thing.pose is not None else thing
+    is_bone = bool(mover.bone) and thing.pose is not None  # a target may be named as if it had bones
+    owner: Any = thing.pose.bones.get(mover.bone) if is_bone else thing
     if owner is None:
         return
-    path = f"{owner.path_from_id()}." if mover.bone else ""
+    path = f"{owner.path_from_id()}." if is_bone else ""
     if not is_posed:
-        yield channel_values(owner, PLACE if mover.bone else PLACE + DELTAS, path, moved)
+        yield channel_values(owner, PLACE if is_bone else PLACE + DELTAS, path, moved)
     for constraint in clamps.user_constraints(owner):
         yield constraint.type, values(constraint, constraint.path_from_id(), moved, SHOWN_ONLY)
 
@@ -269,6 +270,12 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
         )
         movers = _movers[ids] = start.fingerprint(*contents)
     return start.fingerprint(rows, bones, solver, group.body, group.body_helps, times, movers)
+
+
+def present_state(armature_object: bpy.types.Object) -> str:
+    """Return `state_of` an armature, with edits that Blender has not evaluated yet."""
+    forget()
+    return result_of(state_of(armature_object))
 
 
 def store_report(

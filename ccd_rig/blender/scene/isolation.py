@@ -245,21 +245,24 @@ def _plain(value: Any) -> Any:
     return value if convert is None else convert()
 
 
+def script_handlers() -> list[Callable[..., Any]]:
+    """Return the frame change handlers of scripts, which may write to the user's objects at every frame."""
+    handlers = (*bpy.app.handlers.frame_change_pre, *bpy.app.handlers.frame_change_post)
+    return [each for each in handlers if not getattr(each, "__module__", "").startswith(_OWN)]
+
+
 def _call_handlers(scene: bpy.types.Scene) -> None:
     """Call frame change handlers of scripts for the present frame of a scene, as Blender calls them."""
     try:
         depsgraph = next((each.depsgraph for each in scene.view_layers if each.depsgraph is not None), None)
     except ReferenceError:  # another file was opened
         return
-    for handlers in (bpy.app.handlers.frame_change_pre, bpy.app.handlers.frame_change_post):
-        for handler in list(handlers):
-            if getattr(handler, "__module__", "").startswith(_OWN):
-                continue
-            count = getattr(getattr(handler, "__code__", None), "co_argcount", 2)
-            try:
-                handler(*(scene, depsgraph)[: 1 if count == 1 else 2])
-            except Exception:  # of a script, which Blender prints too
-                traceback.print_exc()
+    for handler in script_handlers():
+        count = getattr(getattr(handler, "__code__", None), "co_argcount", 2)
+        try:
+            handler(*(scene, depsgraph)[: 1 if count == 1 else 2])
+        except Exception:  # of a script, which Blender prints too
+            traceback.print_exc()
 
 
 def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:

@@ -23,7 +23,7 @@ from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
 from ...motion.moving_ground import MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
-from ...motion.walking.cycle import Cycle, Standing, cycle_of, standing_of, with_stride
+from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
 from ...motion.walking.path import Strides, Way, way_along
 from ...motion.walking.settings import WalkSettings
@@ -189,6 +189,11 @@ def walk_steps(
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
+        if len(sampled) < FEWEST:
+            raise RigError(
+                f"frames {first:g} to {last:g} of the cycle are {len(sampled)}, and a walk needs {FEWEST}: "
+                "choose more frames, or scale the keys of so fast a cycle"
+            )
         step = float(sampled[1] - sampled[0])
         chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
         played = source_motion(scene, rig, joints, chosen)

@@ -43,6 +43,8 @@ NEXT = 1.5
 """Usual steps from frame to frame up to which the last frame may be from the first, to lead on to it."""
 HELD = 0.25
 """Part of a usual step below which the last step is a frame that is held, and leads nowhere."""
+FEWEST = 4
+"""Frames of a motion in which a cycle is looked for at least."""
 LONGEST_SEARCH = 1200
 """Frames in which a cycle is looked for; longer clips are looked at up to there."""
 SHORTEST = 0.25
@@ -289,7 +291,7 @@ def cycle_of(
     has_soles = len(figure_map.legs) <= MOST_LEGS
     legs = [WalkLeg.of(target, limb, has_soles) for limb in figure_map.legs]
     figure_map = replace(figure_map, legs=tuple(leg.limb for leg in legs))
-    if len(source.times) < 4:
+    if len(source.times) < FEWEST:
         raise InvalidInput(f"a cycle needs four frames or more, not {len(source.times)}: give its frames")
     step = float(np.median(np.diff(source.times)))
     size = min(leg.length for leg in legs)

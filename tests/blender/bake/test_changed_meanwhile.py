@@ -72,6 +72,74 @@ def test_it_is_told_in_a_sentence(ext, bake, errors, monkeypatch, rig, change, p
     assert len(bpy.data.scenes) == (1 if change == "another file" else scenes)
 
 
+def move_key():
+    goal = bpy.data.objects["Goal"]
+    goal.location.x = 1.2
+    goal.keyframe_insert("location", index=0, frame=4)
+
+
+def set_limit():
+    limit = bpy.data.objects["Rig"].pose.bones["bone_2"].ccd_rig.limit
+    limit.kind, limit.cone_radius = "CONE", 0.1
+
+
+def move_parent():
+    bpy.data.objects["Carrier"].location.z = 0.3
+
+
+EDITS = {"key of the target": move_key, "limit": set_limit, "what carries the target": move_parent}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_in_another_window_while_frames_are_read_is_told(bake, errors, rig, edit):
+    """Else some frames would be of the target before, and some of that after."""
+    bpy.data.objects["Goal"].parent = rigs.empty("Carrier")
+    rigs.update()
+    before = dump()
+    steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, 6))
+    while (item := next(steps)).verb != "evaluated" or item.frame < 3:
+        pass
+    EDITS[edit]()
+    rigs.update()
+    edited = dump()
+    assert edited != before
+    with pytest.raises(
+        errors.RigError, match="Armature 'Rig' was changed while it was baked: bake once more"
+    ):
+        list(steps)
+    assert len(bpy.data.scenes) == 1 and rig.animation_data is None
+
+
+def test_a_script_that_moves_a_target_at_each_frame_is_no_edit(bake, rig):
+    goal = rigs.empty("Led")
+    rig.ccd_rig.constraints[0].target = goal
+
+    def lead(scene, *_):
+        goal.location = (0.2 * scene.frame_current, 0.5, 2.0)
+
+    bpy.app.handlers.frame_change_post.append(lead)
+    try:
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 6))
+    finally:
+        bpy.app.handlers.frame_change_post.remove(lead)
+    assert report.solved_count() == 6
+
+
+def test_another_frame_shown_meanwhile_changes_nothing(bake, channels, rig):
+    """As where another window plays the scene."""
+
+    def keys():
+        return [[tuple(point.co) for point in curve.keyframe_points] for curve in channels.fcurves_of(rig)]
+
+    settings = bake.BakeSettings(1, 6, start=bake.Start.REST)
+    bake.bake(bpy.context.scene, rig, settings)
+    expected = keys()
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    for k, _ in enumerate(steps):
+        bpy.context.scene.frame_set(1 + k % 5)
+    assert keys() == expected
+
+
 @pytest.mark.parametrize("at", ["store_report", "state_of", "note"])
 def test_what_fails_at_the_end_takes_all_back(ext, bake, rig, monkeypatch, at):
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))

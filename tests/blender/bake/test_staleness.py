@@ -281,3 +281,14 @@ def test_stretched_time_counts(ext, staleness):
     assert staleness.is_stale(rig)
     bpy.context.scene.render.frame_map_new = 100
     assert not staleness.is_stale(rig)
+
+
+def test_a_target_without_bones_of_which_one_is_named_is_a_change(ext, staleness):
+    """The check before a bake tells what is wrong; the panel asks at each redraw all the same."""
+    rig = baked_chain(ext)
+    row = rig.ccd_rig.constraints[0]
+    assert row.target.pose is None
+    row.target_bone = "gone"
+    assert staleness.is_stale(rig)
+    row.target_bone = ""
+    assert not staleness.is_stale(rig)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import bpy
 import numpy as np
@@ -168,3 +169,38 @@ def test_what_is_not_used_is_said(checks):
     rig.pose.bones["bone_1"].ccd_rig.stiffness = 0.5
     words = [problem.message for problem in checks.problems(rig, bpy.context.scene)]
     assert any("does without Stiffness of bone 'bone_1'" in each for each in words)
+
+
+def test_bones_that_two_constraints_turn_are_named_in_little_work(ext, monkeypatch):
+    """Expected from the chains pair by pair; the chain of each constraint is looked up a few times alone."""
+    checks, joints = ext.module("ccd_rig.blender.checks"), ext.module("ccd_rig.skeleton.joints")
+    kinds = ext.module("ccd_rig.blender.properties.constraint_kinds").KINDS
+    value = ext.module("ccd_rig.blender.properties.constraint_values").Constraint
+    rng, bones, rows, chains = random.Random(5), [], [], []
+    for k in range(60):
+        above = rng.randrange(-1, k)
+        bones.append(joints.Joint(f"bone_{k}", above, (0.0, 1.0, 0.0), (1.0, 0.0, 0.0, 0.0), 1.0))
+    skeleton = joints.Skeleton(bones)
+    for k in rng.sample(range(60), 40):
+        chain = skeleton.chain(f"bone_{k}", 2)
+        if len(chain) == 2:
+            method, kind = rng.choice(("TWO_BONE", "CCD", "TRIANGLE")), rng.choice(("REACH", "PLANT"))
+            fields = {"chain_length": 2, "kind": kinds[kind], "method": method}
+            rows.append(value(name=f"Row {k}", tip=f"bone_{k}", **fields))
+            chains.append(set(chain))
+    expected = [
+        (row.name, f"'{other.name}' turns bone 'bone_{min(chain & its)}' too")
+        for row, chain in zip(rows, chains, strict=True)
+        for other, its in zip(rows, chains, strict=True)
+        if row.method != "CCD" and other != row and chain & its and not other.kind.plants
+    ]
+    asked, chain_joints = [], checks.chain_joints
+    monkeypatch.setattr(checks, "chain_joints", lambda *of: asked.append(of) or chain_joints(*of))
+    pose = ext.module("ccd_rig.skeleton.pose").Pose.rest(skeleton)
+    problems = [
+        each for each in checks.method_skeleton_problems(skeleton, pose, rows) if "turns" in each.message
+    ]
+    assert len(expected) > 5 and len(problems) == len(expected)
+    for problem, (name, words) in zip(problems, expected, strict=True):
+        assert problem.where == name and words in problem.message
+    assert len(asked) <= 3 * len(rows)

@@ -570,6 +570,9 @@ def test_curves_of_no_spline_and_of_several_are_refused(ext):
 def test_a_cycle_of_one_frame_is_told(ext):
     rig, path = walks.walk(ext), curve(*LINE)
     refused("the cycle has one frame, 5", rig, path, use_range=True, cycle_start=5, cycle_end=5)
+    for end, count in ((6, 2), (7, 3)):
+        words = f"frames 5 to {end} of the cycle are {count}, and a walk needs 4: choose more"
+        refused(words, rig, path, cycle_end=end)
 
 
 def test_a_curve_is_walked_as_its_object_and_hooks_have_it(ext):
