@@ -234,6 +234,8 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
         self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(result.rows)}")
         for name in result.kept:
             self.tell("WARNING", f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
+        if result.actions:
+            self.tell("WARNING", constraint_list.order_kept_in(result.actions))
 
 
 class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
