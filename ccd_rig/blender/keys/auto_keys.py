@@ -16,8 +16,8 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     """Key channels at the present frame if Auto Keying is on.
 
     The preferences and the mode of Auto Keying apply. With *Only Active Keying Set*, this set is applied to
-    the moved bones and objects, as by Blender's transforms. Visual keys are those of the new channels, without
-    what Live shows.
+    the moved bones and objects, as by Blender's transforms. Visual keys are those of the new channels,
+    without what Live shows.
 
     Args:
         context: its scene has the switch of Auto Keying.

@@ -534,8 +534,8 @@ def layout(
     chains therefore count. Bones of a chain are read from their channels; their constraints are ignored.
 
     A bone whose rotation is locked on all axes gets stiffness 1 and no limit. If it slides, it gets an
-    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit, or with an
-    EulerBox of this order alone, may be locked on one or two axes: these are fixed at their present angles.
+    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit, or with
+    an EulerBox of this order alone, may be locked on one or two axes: these keep their present angles.
 
     Args:
         armature_object: original or evaluated.
