@@ -10,6 +10,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import convert, setup_files
 from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE

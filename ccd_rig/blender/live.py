@@ -396,6 +396,19 @@ def switch(armature_object: bpy.types.Object, on: bool) -> None:
         _end(armature_object)
 
 
+def show_edit(armature_object: bpy.types.Object) -> None:
+    """Let the preview show what an operator has set, of which Blender reports nothing.
+
+    Without constraints it ends.
+    """
+    if not armature_object.is_property_set("ccd_rig") or not armature_object.ccd_rig.live:
+        return
+    if len(armature_object.ccd_rig.constraints):
+        armature_object.update_tag()
+    else:
+        switch(armature_object, False)
+
+
 # --- updates ------------------------------------------------------------------------------------------------
 
 
