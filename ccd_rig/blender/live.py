@@ -82,7 +82,12 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
             for row in group.constraints
         ],
         [None if bone is None else _values(bone.ccd_rig) for bone in bones],
-        [(each.mass, len(each.coupled_offsets)) for each in map(attrgetter("ccd_rig"), pose_bones)],
+        # Reading a group creates it.
+        [
+            (each.name, each.ccd_rig.mass, len(each.ccd_rig.coupled_offsets))
+            for each in pose_bones
+            if each.is_property_set("ccd_rig")
+        ],
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
         [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
         _values(group.solver),
