@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import bpy
 
+from ..ccd_rig.blender import live
 from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translated
 from ..ccd_rig.blender.properties import constraint_list
@@ -50,10 +51,13 @@ class Command:
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         try:
-            return self.run(context) or {"FINISHED"}
+            result = self.run(context) or {"FINISHED"}
         except CCDRigError as error:
             self.tell("ERROR", str(error))
             return {"CANCELLED"}
+        if (rig := active_rig(context)) is not None:
+            live.show_edit(rig)
+        return result
 
     def ask(self: Any, context: bpy.types.Context) -> set[str]:
         """Ask for the options in a dialog before the work; in the background use the present ones."""

@@ -240,7 +240,8 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
         targets = new_constraints.of_row(constraint_list.active(rig))
         if self.with_target:
             _require_editable(context, targets)
-        constraint_list.remove(rig, rig.ccd_rig.active_index)
+        if left := constraint_list.remove(rig, rig.ccd_rig.active_index):
+            self.tell("WARNING", constraint_list.order_kept_in(left))
         if self.with_target:
             new_constraints.remove_left_over(context, targets)
             return
@@ -301,7 +302,8 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
         new_index = index + (1 if self.direction == "DOWN" else -1)
         if not 0 <= new_index < len(active_rig(context).ccd_rig.constraints):
             return {"CANCELLED"}  # at the end of the list, as Blender's lists do
-        constraint_list.move(active_rig(context), index, new_index)
+        if left := constraint_list.move(active_rig(context), index, new_index):
+            self.tell("WARNING", constraint_list.order_kept_in(left))
         return None
 
 

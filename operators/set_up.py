@@ -10,6 +10,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import convert, setup_files
 from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
@@ -234,6 +235,8 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
         self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(result.rows)}")
         for name in result.kept:
             self.tell("WARNING", f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
+        if result.actions:
+            self.tell("WARNING", constraint_list.order_kept_in(result.actions))
 
 
 class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):

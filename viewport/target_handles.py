@@ -25,7 +25,7 @@ from mathutils.geometry import intersect_line_line, intersect_line_plane
 
 from ..ccd_rig.blender.figures.role import Side
 from ..ccd_rig.blender.keys import auto_keys
-from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.languages.translation import REPORTS, translated
 from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.blender.viewport.constraints import (
     DISC,
@@ -167,7 +167,8 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         if cancel:
             grip.restore()
         elif changed:
-            auto_keys.insert(context, changed)
+            if refusal := auto_keys.insert(context, changed):
+                _tell(context, refusal)
             bpy.ops.ed.undo_push(message=translated("Rotate Target" if is_ring else "Move Target"))
         elif (self.last - self.start).length <= STILL:
             choose(context, self.marks[self.grabbed.place], self.extends)
@@ -238,6 +239,14 @@ def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
     points = [mark.point for mark in marks]
     return marks, places_on_screen(
         points, context.region_data.perspective_matrix, (region.width, region.height)
+    )
+
+
+def _tell(context: bpy.types.Context, words: str) -> None:
+    """Show a warning beside the pointer: a gizmo has no reports."""
+    told = translated(words, REPORTS)
+    context.window_manager.popup_menu(
+        lambda menu, _context: menu.layout.label(text=told, translate=False), icon="ERROR"
     )
 
 

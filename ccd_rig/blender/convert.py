@@ -531,6 +531,7 @@ class Restored:
     rows: tuple[str, ...]  # names of the removed rows
     originals: int  # number of Blender constraints that are unmuted
     kept: tuple[str, ...]  # names of the rows whose constraint does not exist any more
+    actions: tuple[str, ...]  # as of `constraint_list.remove`
 
 
 def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
@@ -568,9 +569,10 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     if not names:
         lost = f"; the constraints behind {', '.join(kept)} are gone" if kept else ""
         raise RigError(f"No CCD constraint here comes from Convert IK{lost}")
+    actions = set[str]()
     for name in names:
-        constraint_list.remove(armature_object, rows.find(name))
+        actions.update(constraint_list.remove(armature_object, rows.find(name)))
     for target in targets - {None}:
         if new_constraints.is_left_over(new_constraints.Target(target)):
             new_constraints.remove_empty(target)
-    return Restored(tuple(names), len(originals), tuple(kept))
+    return Restored(tuple(names), len(originals), tuple(kept), tuple(sorted(actions)))

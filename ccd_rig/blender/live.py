@@ -82,7 +82,12 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
             for row in group.constraints
         ],
         [None if bone is None else _values(bone.ccd_rig) for bone in bones],
-        [(each.mass, len(each.coupled_offsets)) for each in map(attrgetter("ccd_rig"), pose_bones)],
+        # Reading a group creates it.
+        [
+            (each.name, each.ccd_rig.mass, len(each.ccd_rig.coupled_offsets))
+            for each in pose_bones
+            if each.is_property_set("ccd_rig")
+        ],
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
         [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
         _values(group.solver),
@@ -394,6 +399,19 @@ def switch(armature_object: bpy.types.Object, on: bool) -> None:
         armature_object.ccd_rig.live = True
     else:
         _end(armature_object)
+
+
+def show_edit(armature_object: bpy.types.Object) -> None:
+    """Let the preview show what an operator has set, of which Blender reports nothing.
+
+    Without constraints it ends.
+    """
+    if not armature_object.is_property_set("ccd_rig") or not armature_object.ccd_rig.live:
+        return
+    if len(armature_object.ccd_rig.constraints):
+        armature_object.update_tag()
+    else:
+        switch(armature_object, False)
 
 
 # --- updates ------------------------------------------------------------------------------------------------

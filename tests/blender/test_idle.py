@@ -78,6 +78,27 @@ def test_nothing_is_made_on_rigs_of_others(ext):
     assert listening() == IDLE
 
 
+def test_looking_for_the_rig_of_an_object_makes_nothing(ext):
+    """Each panel and each operator asks which armature reaches for the active object."""
+    rig, other = rigs.chain(3), rigs.empty("Other")
+    rigs.activate(other)
+    assert not bpy.ops.ccd_rig.bake.poll()
+    assert not rig.is_property_set("ccd_rig")
+    rigs.reach(rig, "bone_2", other)
+    rigs.activate(other)
+    assert ext.module("ccd_rig.blender.properties.active_rig").active_rig(bpy.context) == rig
+
+
+def test_live_makes_nothing_on_bones_outside_its_chains(ext):
+    rig = rigs.chain(5)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.5)))
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    assert not any(rig.pose.bones[name].is_property_set("ccd_rig") for name in ("bone_3", "bone_4"))
+    bpy.ops.ccd_rig.live()
+
+
 def test_a_generated_rig_is_read_once_each_time_it_is_edited(ext, monkeypatch):
     regeneration = ext.module("ccd_rig.blender.setup_files")
     rig = generated()

@@ -216,4 +216,5 @@ def solve_current(
         before.get(bone, {}).update(values)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     stored_poses.note(armature_object, before)
+    renamed_bones.note(armature_object, before)
     return solved._replace(channels=tuple(channels))

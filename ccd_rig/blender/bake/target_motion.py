@@ -31,11 +31,11 @@ from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
 from ..properties.constraint_values import AXES, Constraint, TargetSample
-from ..rig.rotation_modes import channel_values, rotation_channel
+from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
 from ..scene.evaluation import FrameSample, playback
-from ..scene.targets import object_channels, orthonormal
+from ..scene.targets import Carrier
 from ..solve.methods import eased_point
 from .frame_selection import key_time
 
@@ -96,15 +96,15 @@ def match(
         for each in placed:
             seen = each.thing.evaluated_get(depsgraph)
             world = armature_object.evaluated_get(depsgraph).matrix_world
-            location, rotation = _local(each, seen, _world(each, seen, constraints, wanted, world))
+            location, rotation = _local(each, seen, constraints, wanted, world)
             for channel in each.channels():
                 present = tuple(getattr(each.owner, channel))
                 undo.callback(setattr, each.owner, channel, present)
-                if channel == "location":
-                    each.owner.location = location
-                else:
+                values = location[:]
+                if channel != "location":
                     mode = each.owner.rotation_mode
-                    setattr(each.owner, channel, channel_values(mode, [rotation[:]], present)[0].tolist())
+                    values = channel_values(mode, [rotation[:]], present)[0].tolist()
+                setattr(each.owner, channel, within_locks(each.owner, channel, values))
                 moved.append((each.owner, channel))
             depsgraph.update()  # children follow later
         arrived = evaluation.current(depsgraph, armature_object, constraints)[0]
@@ -146,7 +146,7 @@ def key_targets(
         with isolation.isolated_scene(scene, armature_object, [(each.thing, each.bone)], ()) as isolated:
             for frame, (wanted, world) in zip(frames, samples, strict=True):
                 seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
-                locals_.append(_local(each, seen, _world(each, seen, constraints, wanted, world)))
+                locals_.append(_local(each, seen, constraints, wanted, world))
         values = {each.path(name): _values(each, name, locals_) for name in each.channels()}
         writer.write_in_place(
             each.thing,
@@ -216,69 +216,52 @@ def _depth(placed: _Placed) -> int:
     return 1000 * count + (len(placed.owner.parent_recursive) + 1 if placed.bone else 0)
 
 
-def _world(
+def _local(
     placed: _Placed,
     seen: bpy.types.Object,
     constraints: Sequence[Constraint],
     wanted: Sequence[TargetSample],
     to_world: Matrix,
-) -> Matrix:
-    """World matrix of a target that meets the goals; components without a goal keep their evaluated value."""
-    local = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
-    present: Any = seen.matrix_world @ local
-    point, rotation, scale = present.decompose()
-    if placed.turn >= 0:
-        goal, row = wanted[placed.turn], constraints[placed.turn]
-        if goal.rotation is not None:
-            axes: Any = to_world.to_3x3() @ goal.rotation.to_matrix() @ Matrix.Diagonal(scale)
-            rotation = orthonormal(axes) or rotation
-        elif goal.direction is not None:
-            axis = rotation @ AXES[row.target_axis]
-            rotation = axis.rotation_difference(to_world.to_3x3() @ goal.direction) @ rotation
-    if placed.point >= 0:
-        goal, row = wanted[placed.point], constraints[placed.point]
-        is_pole = (pole_object(row), row.pole_bone) == (placed.thing, placed.bone)
-        if placed.is_pole or (goal.pole is not None and is_pole):
-            point = to_world @ goal.pole if goal.pole is not None else point
-        else:
-            row = goal.settings_of(row)
-            axes_of: dict[str, Any] = {
-                "TARGET": Matrix.LocRotScale(None, rotation, scale).to_3x3(),
-                "ARMATURE": to_world.to_3x3(),
-                "WORLD": Matrix.Identity(3),
-            }
-            point = to_world @ goal.point - axes_of[row.offset_space] @ Vector(row.offset)
-    return Matrix.LocRotScale(point, rotation, scale)
+) -> tuple[Vector, Quaternion]:
+    """Location and rotation channels of a target that meets the goals; those without a goal stay.
 
-
-def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vector, Quaternion]:
-    """Location and rotation of a target's channels for a world matrix.
+    Args:
+        seen: the evaluated object.
+        wanted: goals in armature space.
+        to_world: from armature space.
 
     Raises:
         RigError: the target or what carries it is flat.
     """
-    if not placed.bone:
-        to_carrier = _inverse(placed, seen.matrix_world @ _inverse(placed, seen.matrix_basis))
-        return object_channels(placed.thing, to_carrier @ world)
-    pose_bone = seen.pose.bones[placed.bone]
-    bone, parent = pose_bone.bone, pose_bone.parent
-    above = {}
-    if parent is not None:
-        above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
-    pose: Any = _inverse(placed, seen.matrix_world) @ world
-    basis = bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **above)
-    location, rotation, _ = basis.decompose()
-    return location, rotation
-
-
-def _inverse(placed: _Placed, matrix: Any) -> Matrix:
+    own: Any = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
+    point, space = (seen.matrix_world @ own).to_translation(), to_world.to_3x3()
     try:
-        inverse: Matrix = matrix.inverted()
+        carrier = Carrier.of(seen, placed.bone)
+        rotation = carrier.rotation
+        if placed.turn >= 0:
+            goal, row = wanted[placed.turn], constraints[placed.turn]
+            if goal.rotation is not None:
+                rotation = carrier.turned(goal.rotation, space) or rotation
+            elif goal.direction is not None:
+                rotation = carrier.pointed(AXES[row.target_axis], space @ goal.direction)
+        if placed.point >= 0:
+            goal, row = wanted[placed.point], constraints[placed.point]
+            is_pole = (pole_object(row), row.pole_bone) == (placed.thing, placed.bone)
+            if placed.is_pole or (goal.pole is not None and is_pole):
+                point = to_world @ goal.pole if goal.pole is not None else point
+            else:
+                row = goal.settings_of(row)
+                axes_of = {
+                    "TARGET": carrier.shown(rotation),
+                    "ARMATURE": space,
+                    "WORLD": Matrix.Identity(3),
+                }
+                point = to_world @ goal.point - axes_of[row.offset_space] @ Vector(row.offset)
+        return carrier.channels(point, rotation)
     except ValueError:
         raise RigError(
             f"Target {placed.name}: it or its parent has scale 0 on an axis: set its scale to 1"
         ) from None
-    return inverse
 
 
 def _values(placed: _Placed, channel: str, locals_: Sequence[tuple[Vector, Quaternion]]) -> Array:

@@ -21,7 +21,7 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import CCDRigError, RigError
-from ...limits.shapes import Slide
+from ...limits.shapes import EulerBox, Slide
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import forward_kinematics
@@ -32,7 +32,7 @@ from ..figures import recognition, rigify
 from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
 from ..properties.joints import PINS, joint_settings, masses
-from ..rig import armature
+from ..rig import armature, clamps
 from ..rig.armature import RigReading
 from ..rig.rotation_modes import rotation_channel
 from .controls import MEETING, TURNING, Controls, ends_of, placing_constraints
@@ -343,10 +343,8 @@ class Session:
         heavy = "" if body is None or balances else body.name
         reading = self._read(chains, sliding, heavy, carried)
         grabs = [
-            drag.Grab(
-                grab.control, self._local(grab), lengths[grab.control], grab.control in moving, SOFTNESS
-            )
-            for grab in self._grabs
+            drag.Grab(name, local, lengths[name], name in moving, SOFTNESS)
+            for name, local in self._locals(reading)
         ]
         held = [drag.Pin(*each) for each in self.pins.items()] if body is not None else []
         support = self._support() if balances else None
@@ -387,14 +385,13 @@ class Session:
         shown = self._evaluated.pose.bones
         joined = Joined.of(reading, body.name, roots, limbs.values(), shown)
         grabs = []
-        for grab in self._grabs:
-            ik = limbs.get(grab.control)
+        for name, local in self._locals(reading):
+            ik = limbs.get(name)
             if ik is None:
-                slides = grab.control == body.name
-                grabs.append(drag.Grab(grab.control, self._local(grab), 0, slides, SOFTNESS))
+                grabs.append(drag.Grab(name, local, 0, name == body.name, SOFTNESS))
             else:
                 grabs.append(drag.Grab(ik[0][-1]))
-                self._shifted[reading.bones.index(grab.control)] = len(grabs) - 1
+                self._shifted[reading.bones.index(name)] = len(grabs) - 1
         held: dict[str, drag.Pin] = {}
         for name, is_held in self.pins.items():
             control = self._hung[name].control
@@ -405,10 +402,13 @@ class Session:
         moved = [joined.order[j] for j in made.movable if j < len(joined.order)]
         self._begin(reading, made, [j for j in moved if j not in self._shifted])
 
-    def _local(self, grab: _Grab) -> Vector:
-        """The pulled point in the frame of its bone."""
-        matrix = self._evaluated.pose.bones[grab.control].matrix
-        return matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
+    def _locals(self, reading: armature.RigReading) -> list[tuple[str, Vector]]:
+        """The pulled bones, each with the pulled point in the frame of its joint."""
+        joints, places = forward_kinematics(reading.skeleton, reading.pose), []
+        for grab in self._grabs:
+            joint = joints[reading.bones.index(grab.control)]
+            places.append((grab.control, joint.rotation.inverted() @ (grab.place - joint.translation)))
+        return places
 
     def _read(
         self,
@@ -452,7 +452,9 @@ class Session:
             bone = self._evaluated.pose.bones[reading.bones[j]]
             if joint.parent >= 0 or not self._controls.parented(self._bone(bone.name)):
                 continue
-            turned, pose = bone.matrix.to_quaternion(), reading.pose
+            # A scale that mirrors the bone is no turn of it.
+            mirrored = Matrix.Diagonal([math.copysign(1.0, each) for each in bone.scale])
+            turned, pose = (bone.matrix.to_3x3() @ mirrored).to_quaternion(), reading.pose
             rest = (turned @ pose.rotations[j].inverted()).normalized()
             places[j] = (bone.head - rest @ pose.translations[j]).freeze(), rest.freeze()
         return replace(reading, skeleton=reading.skeleton.moved(places)) if places else reading
@@ -543,9 +545,9 @@ class Session:
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
             elif figure.is_clavicle(bone.name):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
-        constraint = blender_limits.constraint_of(bone)
-        if settings["limit"] is None and constraint is not None and not constraint.mute:
-            changed |= {"limit": blender_limits.box(bone, constraint), "comfort": None}
+        limit = _acting_limit(bone)
+        if settings["limit"] is None and limit is not None:
+            changed |= {"limit": limit, "comfort": None}
         return changed
 
     def _write(self, pose: Pose) -> None:
@@ -581,6 +583,21 @@ def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None
     for bone, _ in pulled:
         if bone not in armature_object.pose.bones:
             raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
+
+
+def _acting_limit(bone: bpy.types.PoseBone) -> EulerBox | None:
+    """The range of the first Limit Rotation in force, cut to locked angles; None if it is in other axes.
+
+    Such a constraint acts on top of what is solved.
+    """
+    acting = (each for each in clamps.acting_constraints(bone) if each.type == "LIMIT_ROTATION")
+    constraint = next(acting, None)
+    try:
+        limit = None if constraint is None else blender_limits.box(bone, constraint)
+    except RigError:
+        return None
+    is_cut = limit is not None and any(bone.lock_rotation) and limit.order != bone.rotation_mode
+    return None if is_cut else limit
 
 
 # Limbs that hang on a body by constraints -------------------------------------------------------------------

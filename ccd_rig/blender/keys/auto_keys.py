@@ -8,6 +8,7 @@ from typing import Any
 
 import bpy
 
+from ..rig import clamps
 from . import channels
 
 
@@ -15,7 +16,8 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     """Key channels at the present frame if Auto Keying is on.
 
     The preferences and the mode of Auto Keying apply. With *Only Active Keying Set*, this set is applied to
-    the moved bones and objects, as by Blender's transforms.
+    the moved bones and objects, as by Blender's transforms. Visual keys are those of the new channels,
+    without what Live shows.
 
     Args:
         context: its scene has the switch of Auto Keying.
@@ -31,6 +33,15 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
         action = channels.action_of(owner)
         if action is not None and not action.is_editable:
             return f"Auto Keying: action '{action.name}' cannot be edited, so no keys were set"
+    if not context.preferences.edit.use_visual_keying:
+        return _insert(context, moved)
+    with clamps.suspended():
+        context.view_layer.update()  # visual keys are read from evaluated bones and objects
+        return _insert(context, moved)
+
+
+def _insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
+    settings = context.scene.tool_settings
     keying_set = context.scene.keying_sets_all.active if settings.use_keyframe_insert_keyingset else None
     if moved and keying_set is not None:
         return _apply(context, keying_set.bl_label, [owner for owner, _ in moved])
@@ -51,9 +62,19 @@ def _apply(context: bpy.types.Context, label: str, owners: Sequence[Any]) -> str
     area = context.area or next((area for window in windows for area in window.screen.areas), None)
     bones = [owner for owner in dict.fromkeys(owners) if isinstance(owner, bpy.types.PoseBone)]
     objects = list(dict.fromkeys(owner.id_data for owner in owners if owner not in bones))
+    # Blender's sets go by the mode of the active object: bones in Pose Mode, else objects.
+    groups: list[tuple[Any, list[Any], list[Any]]] = [(bones[0].id_data, bones, [])] if bones else []
+    groups += [(objects[0], [], objects)] if objects else []
     try:
-        with context.temp_override(area=area, selected_pose_bones=bones, selected_objects=objects):
-            bpy.ops.anim.keyframe_insert()
+        for active, pose_bones, things in groups:
+            with context.temp_override(
+                area=area,
+                active_object=active,
+                object=active,
+                selected_pose_bones=pose_bones,
+                selected_objects=things,
+            ):
+                bpy.ops.anim.keyframe_insert()
     except RuntimeError:  # Blender has reported the reason
         return f"Auto Keying: keying set '{label}' has keyed nothing"
     return ""

@@ -259,6 +259,43 @@ def bag_of(datablock: bpy.types.ID) -> Any | None:
     return _bag_of_slot(animation.action, animation.action_slot) if has_slots() else animation.action
 
 
+def every_bag(datablock: bpy.types.ID) -> list[tuple[Any, Any]]:
+    """Return the actions that a data-block uses, each with its bag, once.
+
+    They are the present action, those of all NLA strips, and the one set aside in tweak mode.
+    """
+    animation = datablock.animation_data
+    if animation is None:
+        return []
+    pairs = [(animation.action, bag_of(datablock))]
+    pairs += [(strip.action, _bag_of_strip(strip)) for strip in _every_strip(animation)]
+    aside = animation.action_tweak_storage
+    if aside is not None:
+        handle = animation.action_slot_handle_tweak_storage if has_slots() else 0
+        slot = next((each for each in aside.slots if each.handle == handle), None) if has_slots() else None
+        pairs.append((aside, _bag_of_slot(aside, slot) if has_slots() else aside))
+    return list({bag.as_pointer(): (action, bag) for action, bag in pairs if bag is not None}.values())
+
+
+def idle_bags(datablock: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
+    """Yield the actions that nothing uses, each with a bag that may be for a data-block.
+
+    Since actions have slots, those with the name of another data-block are left out.
+    """
+    used = {bag.as_pointer() for _, bag in every_bag(datablock)}  # that in tweak storage has no user
+    for action in bpy.data.actions:
+        if not has_slots():
+            if action.users == int(action.use_fake_user) and action.id_root in ("", datablock.id_type):
+                yield action, action
+            continue
+        for slot in action.slots:
+            is_named = slot.name_display in (datablock.name, LEGACY_SLOT)
+            is_for = slot.target_id_type in ("UNSPECIFIED", datablock.id_type) and is_named
+            bag = _bag_of_slot(action, slot) if is_for and not slot.users() else None
+            if bag is not None and bag.as_pointer() not in used:
+                yield action, bag
+
+
 def _bag_of_slot(action: bpy.types.Action, slot: Any | None) -> Any | None:
     if slot is None:
         return None
@@ -351,11 +388,25 @@ def _times_in(
         yield np.sort(times_in_strips[times_in_strips <= strip.frame_end])
 
 
+def _every_strip(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
+    """Yield all strips, muted ones and those in meta strips too."""
+    strips = [strip for track in animation.nla_tracks for strip in track.strips]
+    while strips:
+        strip = strips.pop()
+        strips += strip.strips
+        yield strip
+
+
+def _bag_of_strip(strip: bpy.types.NlaStrip) -> Any | None:
+    if strip.action is None:
+        return None
+    return _bag_of_slot(strip.action, strip.action_slot) if has_slots() else strip.action
+
+
 def _curves_of_strip(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
-    if strip.action is not None:
-        bag = _bag_of_slot(strip.action, strip.action_slot) if has_slots() else strip.action
-        if bag is not None:
-            yield from bag.fcurves
+    bag = _bag_of_strip(strip)
+    if bag is not None:
+        yield from bag.fcurves
 
 
 def strip_of(
@@ -454,8 +505,8 @@ def is_moved(armature_object: bpy.types.Object, path: str) -> bool:
 def in_strips(armature_object: bpy.types.Object, path: str) -> bool:
     """Whether NLA strips animate a property; `copy` does not copy their F-curves."""
     animation = armature_object.animation_data
-    strips = () if animation is None else (strip for t in animation.nla_tracks for strip in t.strips)
-    return any(curve.data_path == path for strip in strips for curve in strip_fcurves(strip))
+    strips = () if animation is None else _every_strip(animation)
+    return any(curve.data_path == path for strip in strips for curve in _curves_of_strip(strip))
 
 
 def copy(armature_object: bpy.types.Object, source: str, path: str) -> None:

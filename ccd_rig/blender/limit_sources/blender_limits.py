@@ -24,6 +24,7 @@ from ...limits.shapes import Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ..keys.channels import animated_components
 from ..properties.limits import store_limits
 from ..properties.names import named
+from ..rig import clamps
 from .bones import Outcome
 
 Range = tuple[float, float]
@@ -120,9 +121,14 @@ def _stiffness(pose_bone: bpy.types.PoseBone) -> float:
     return float(sum(getattr(pose_bone, f"ik_stiffness_{axis}") for axis in turning)) / len(turning)
 
 
+def limit_rotations(pose_bone: bpy.types.PoseBone) -> list[Any]:
+    """Return the user's Limit Rotation constraints of a bone."""
+    return [each for each in clamps.user_constraints(pose_bone) if each.type == "LIMIT_ROTATION"]
+
+
 def constraint_of(pose_bone: bpy.types.PoseBone) -> Any | None:
     """Return the first Limit Rotation constraint that is not muted, else the first one, else None."""
-    limits = [c for c in pose_bone.constraints if c.type == "LIMIT_ROTATION"]
+    limits = limit_rotations(pose_bone)
     return next((c for c in limits if not c.mute), limits[0] if limits else None)
 
 
@@ -191,7 +197,7 @@ def _differences(pose_bone: bpy.types.PoseBone, constraint: Any, animated: set[s
     """List the differences between a constraint and the limit from it, in sentences."""
     path = constraint.path_from_id() + "."
     moving = sorted(data_path[len(path) :] for data_path in animated if data_path.startswith(path))
-    others = [c for c in pose_bone.constraints if c.type == "LIMIT_ROTATION" and c != constraint]
+    others = [each for each in limit_rotations(pose_bone) if each != constraint]
     where = f"bone '{pose_bone.name}', constraint '{constraint.name}'"
     notes = []
     if constraint.mute:

@@ -21,9 +21,9 @@ def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
     if active is None or active.type == "ARMATURE":
         return active
     for obj in context.scene.objects:
-        if obj.type == "ARMATURE" and any(
-            active in (row.target, row.pole_target) for row in obj.ccd_rig.constraints
-        ):
+        if obj.type != "ARMATURE" or not obj.is_property_set("ccd_rig"):  # reading a group creates it
+            continue
+        if any(active in (row.target, row.pole_target) for row in obj.ccd_rig.constraints):
             return obj
     return None
 

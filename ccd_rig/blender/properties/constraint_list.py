@@ -2,8 +2,8 @@
 """The list of constraints of an armature: the active one, chains, and adding, removing and moving them.
 
 Blender's F-curves and drivers address a constraint by its index. Removing and moving therefore renumber the
-drivers and the F-curves of the present action. A limb is a branch of the bone tree, see `limb_length`.
-Influences get keys in the present action: 1 in spans of frames, 0 between them.
+drivers, and the F-curves of all actions of the armature. A limb is a branch of the bone tree, see
+`limb_length`. Influences get keys in the present action: 1 in spans of frames, 0 between them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ..keys.channels import action_of, animated_components, bag_of, drivers_of, fcurves_of
+from ..keys.channels import (
+    action_of,
+    animated_components,
+    drivers_of,
+    every_bag,
+    fcurves_of,
+    idle_bags,
+)
 from .active_rig import keep_overrides, linked_reference
+from .names import named
 
 JOINED = 1e-3
 """Gap between a head and its parent's tail up to which they are joined, as a fraction of the length."""
@@ -137,38 +145,26 @@ def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
     return constraint
 
 
-def remove(armature_object: bpy.types.Object, index: int) -> None:
-    """Remove a constraint with its drivers and its keys in the present action.
+def remove(armature_object: bpy.types.Object, index: int) -> list[str]:
+    """Remove a constraint with its drivers and its keys.
+
+    Returns:
+        Names of actions whose keys of constraints keep the former order of the list: they are linked from a
+        library, or unused and perhaps another rig's.
 
     Raises:
         RigError: it comes from the library of an override: Blender keeps it.
     """
     group = armature_object.ccd_rig
     require_local(armature_object, index)
-    # By path: Blender frees all drivers of a path at once.
-    for path in {each.data_path for each in drivers_of(armature_object) if _row_and_field(each)[0] == index}:
-        armature_object.driver_remove(path)
-    for curve in fcurves_of(armature_object):
-        constraint, field = _row_and_field(curve)
-        if constraint != index:
-            continue
-        is_array = group.constraints[index].bl_rna.properties[field].is_array
-        for frame in [point.co[0] for point in curve.keyframe_points]:
-            # Blender removes an F-curve together with its last key.
-            group.constraints[index].keyframe_delete(
-                field, index=curve.array_index if is_array else -1, frame=frame
-            )
-    bag = bag_of(armature_object)
-    for curve in _curves(armature_object):  # those with modifiers are still there
-        if bag is not None and _row_and_field(curve)[0] == index:
-            bag.fcurves.remove(curve)
+    left = _renumber(armature_object, lambda i: None if i == index else i - (i > index))
     group.constraints.remove(index)
-    _renumber(armature_object, lambda i: i - (i > index))
     group.active_index = max(0, min(index, len(group.constraints) - 1))
+    return left
 
 
-def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
-    """Swap two neighbouring constraints, with their drivers and their keys in the present action.
+def move(armature_object: bpy.types.Object, index: int, new_index: int) -> list[str]:
+    """Swap two neighbouring constraints, with their drivers and their keys; returns as `remove`.
 
     Raises:
         RigError: one of the two comes from the library of an override: Blender keeps its place.
@@ -176,9 +172,18 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
     group = armature_object.ccd_rig
     for i in (index, new_index):
         require_local(armature_object, i)
+    left = _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.constraints.move(index, new_index)
-    _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.active_index = new_index
+    return left
+
+
+def order_kept_in(actions: Sequence[str]) -> str:
+    """Return a warning about the actions that `remove` and `move` return."""
+    return (
+        f"Keys of constraints in {named(actions)} keep the former order of the list: make such actions local "
+        "and let the rig use them before a constraint is moved or removed"
+    )
 
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
@@ -190,7 +195,8 @@ def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
 def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
     """Whether the present action or a driver animates a field of a constraint; the NLA is left out."""
     path = f"{constraint.path_from_id()}.{field}"
-    return any(curve.data_path == path for curve in _curves(armature_object))
+    curves = (*drivers_of(armature_object), *fcurves_of(armature_object))
+    return any(curve.data_path == path for curve in curves)
 
 
 def require_local(armature_object: bpy.types.Object, index: int) -> None:
@@ -203,21 +209,47 @@ def require_local(armature_object: bpy.types.Object, index: int) -> None:
         )
 
 
-def _curves(armature_object: bpy.types.Object) -> list[bpy.types.FCurve]:
-    return [*drivers_of(armature_object), *fcurves_of(armature_object)]
-
-
 def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
     """Return the index of the constraint that a curve animates, -1 if it is none, and the field."""
     match = _PATH.fullmatch(curve.data_path)
     return (int(match[1]), match[2]) if match else (-1, "")
 
 
-def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -> None:
-    for curve in _curves(armature_object):
-        constraint, field = _row_and_field(curve)
-        if constraint >= 0 and number(constraint) != constraint:
-            curve.data_path = f"ccd_rig.constraints[{number(constraint)}].{field}"
+def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | None]) -> list[str]:
+    """Give the drivers and F-curves of constraints other indices, or remove them; returns as `remove`.
+
+    Args:
+        number: new index of a constraint by the former one; None for one that is removed.
+    """
+
+    def changed(curves: Iterable[bpy.types.FCurve]) -> list[tuple[bpy.types.FCurve, int | None, str]]:
+        rows = [(curve, *_row_and_field(curve)) for curve in curves]
+        return [(c, number(row), field) for c, row, field in rows if row >= 0 and number(row) != row]
+
+    # By path: Blender frees all drivers of a path at once.
+    for path in {c.data_path for c, row, _ in changed(drivers_of(armature_object)) if row is None}:
+        armature_object.driver_remove(path)
+    for driver, row, field in changed(drivers_of(armature_object)):
+        driver.data_path = f"ccd_rig.constraints[{row}].{field}"
+    others = (obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != armature_object)
+    is_only = not any(obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints) for obj in others)
+    bags = [(*pair, True) for pair in every_bag(armature_object)]
+    bags += [(*pair, is_only) for pair in idle_bags(armature_object)]
+    left = set()
+    for action, bag, is_own in bags:
+        curves = changed(bag.fcurves)
+        if curves and not (is_own and action.is_editable):
+            left.add(action.name)
+            continue
+        for curve, row, field in curves:
+            if row is not None:
+                curve.data_path = f"ccd_rig.constraints[{row}].{field}"
+                continue
+            group = curve.group
+            bag.fcurves.remove(curve)
+            if group is not None and not len(group.channels):
+                bag.groups.remove(group)
+    return sorted(left)
 
 
 def moved_settings(

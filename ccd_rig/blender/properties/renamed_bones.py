@@ -78,8 +78,8 @@ def _restore_name(obj: bpy.types.Object, name: str, before: str) -> None:
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     """Update all references to the renamed bones of an armature object.
 
-    Constraints and bone maps of all armatures, coupled offsets, the pose library and baked actions have such
-    references.
+    Constraints and bone maps of all armatures, coupled offsets, the pose library, the pose before Solve and
+    baked actions have such references.
     A bone that is linked from another file cannot store its name.
 
     Returns:
@@ -104,6 +104,7 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     for pose in armature_object.ccd_rig.poses:
         for entry in pose.rotations:
             entry.name = renamed.get(entry.name, entry.name)
+    stored_poses.rename_solved(armature_object, renamed)
     for action, _ in channels.played(armature_object):
         if action and action.is_editable:
             stored_poses.rename_bones(action, renamed)

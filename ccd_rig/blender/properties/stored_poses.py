@@ -104,6 +104,13 @@ def note(armature_object: bpy.types.Object, before: Values) -> None:
     armature_object.ccd_rig.solved_pose = json.dumps(stored)
 
 
+def rename_solved(armature_object: bpy.types.Object, renamed: Mapping[str, str]) -> None:
+    """Rename bones in the pose before Solve: {old name: new name}."""
+    if stored := _stored(armature_object.ccd_rig.solved_pose):
+        names = {renamed.get(name, name): channels for name, channels in stored.items()}
+        armature_object.ccd_rig.solved_pose = json.dumps(names)
+
+
 def _present(bone: Any, channel: str) -> list[float]:
     return list(getattr(bone, channel))
 

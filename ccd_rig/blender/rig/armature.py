@@ -329,8 +329,12 @@ def _placed(
         placed = placed._replace(joint=replace(placed.joint, coupled_offsets=offsets))
     if locked:
         order = pose_bone.rotation_mode if pose_bone.rotation_mode in EULER_MODES else ORDER
+        limit = bone.keywords.get("limit")  # a box of the same order, see `_locks`
+        free = (
+            [(-math.pi, math.pi)] * 3 if limit is None else list(zip(limit.lower, limit.upper, strict=True))
+        )
         x, y, z = (
-            (math.remainder(locked[axis], 2 * math.pi),) * 2 if axis in locked else (-math.pi, math.pi)
+            (math.remainder(locked[axis], 2 * math.pi),) * 2 if axis in locked else free[axis]
             for axis in range(3)
         )
         box = EulerBox(order, (x[0], y[0], z[0]), (x[1], y[1], z[1]))
@@ -530,8 +534,8 @@ def layout(
     chains therefore count. Bones of a chain are read from their channels; their constraints are ignored.
 
     A bone whose rotation is locked on all axes gets stiffness 1 and no limit. If it slides, it gets an
-    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit may be
-    locked on one or two axes: it gets an EulerBox with these axes fixed at their present angles.
+    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit, or with
+    an EulerBox of this order alone, may be locked on one or two axes: these keep their present angles.
 
     Args:
         armature_object: original or evaluated.
@@ -823,7 +827,9 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
             f"bone '{name}' has rotation locked on {where} in a mode without Euler angles: unlock it, or "
             "give it an Euler rotation mode"
         )
-    if settings.get("limit") is not None:
+    limit = settings.get("limit")
+    is_box = isinstance(limit, EulerBox) and limit.order == pose_bone.rotation_mode
+    if limit is not None and (not is_box or settings.get("comfort") is not None):
         raise RigError(
             f"bone '{name}' has rotation locked on {where} and a limit too: unlock it, or remove the limit"
         )

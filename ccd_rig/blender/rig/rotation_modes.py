@@ -246,6 +246,34 @@ def locked_angles(pose_bone: Any, limits: Iterable[Limit | None]) -> Array | Non
     return np.where(locks, np.array([box.lower for box in boxes], np.float64).reshape(-1, 3), math.nan)
 
 
+def within_locks(owner: Any, channel: str, values: Sequence[float]) -> list[float]:
+    """Return new values of a channel with the present ones of locked components, as Blender's transforms do.
+
+    Without locks by component, those of a quaternion or an axis and angle hold the angles of XYZ.
+
+    Args:
+        owner: pose bone or object.
+        channel: its location, or the rotation channel of its mode.
+    """
+    before = getattr(owner, channel)
+    if channel == "location":
+        locks = owner.lock_location
+    elif channel == "rotation_euler":
+        locks = owner.lock_rotation
+    elif owner.lock_rotations_4d:
+        locks = (owner.lock_rotation_w, *owner.lock_rotation)
+    elif any(owner.lock_rotation):
+        mode = owner.rotation_mode
+        old, new = (rotation_of(mode, each).to_euler("XYZ") for each in (before, values))
+        kept = [a if lock else b for a, b, lock in zip(old, new, owner.lock_rotation, strict=True)]
+        rotation = Euler(kept, "XYZ").to_quaternion()
+        kept_values: list[float] = channel_values(mode, [rotation[:]], before)[0].tolist()
+        return kept_values
+    else:
+        return list(values)
+    return [a if lock else b for a, b, lock in zip(before, values, locks, strict=True)]
+
+
 def channel_values(
     mode: str, rotations: ArrayLike, previous: ArrayLike | None = None, locked: Array | None = None
 ) -> Array:

@@ -31,6 +31,7 @@ from ...maths.batch import (
 )
 from ..keys.channels import animated_components
 from ..properties.constraint_values import AXES, Constraint, TargetSample
+from ..rig.rotation_modes import rotation_channel, rotation_of
 from .dependence import pole_object, target_object
 
 FLAT = 1e-6
@@ -155,17 +156,81 @@ def orthonormal(axes: Any) -> Quaternion | None:
     return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
 
-def object_channels(obj: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quaternion]:
-    """Return the location and rotation channels of an object for a basis matrix, with its present deltas.
+class Carrier(NamedTuple):
+    """What carries the channels of an object or a bone, and the channels' present state.
 
-    Args:
-        basis: from object space to the space of its parent.
+    The axes that Blender shows are `axes`, times the rotation of the channels, times the scale: carriers may
+    shear and mirror, and so may the scale.
     """
-    location, rotation, _ = basis.decompose()
-    delta = obj.delta_rotation_quaternion
-    if obj.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
-        delta = obj.delta_rotation_euler.to_quaternion()
-    return location - obj.delta_location, delta.inverted() @ rotation
+
+    axes: Matrix  # 3x3, from the axes of the rotation to the world
+    to_axes: Matrix  # 3x3, its inverse
+    to_location: Matrix  # 4x4, from the world to values of the location, delta included
+    rotation: Quaternion  # of the channels, delta included
+    scale: Vector  # own, delta included
+    location_delta: Vector
+    rotation_delta: Quaternion
+
+    @classmethod
+    def of(cls, thing: Any, bone: str) -> Carrier:
+        """Read an object, original or evaluated, or one of its bones.
+
+        Raises:
+            ValueError: it or its parent is flat.
+        """
+        if not bone:
+            places = thing.matrix_world @ thing.matrix_basis.inverted()
+            delta = thing.delta_rotation_quaternion
+            if thing.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
+                delta = thing.delta_rotation_euler.to_quaternion()
+            scale = Vector([a * b for a, b in zip(thing.scale, thing.delta_scale, strict=True)])
+            own = delta @ rotation_of(thing.rotation_mode, getattr(thing, rotation_channel(thing)[0]))
+            axes = places.to_3x3()
+            shift = Vector(thing.delta_location)
+            return cls(axes, axes.inverted(), places.inverted(), own, scale, shift, delta.copy())
+        pose_bone = thing.pose.bones[bone]
+        parent, rest, above = pose_bone.parent, pose_bone.bone.matrix_local, {}
+        if parent is not None:
+            above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
+
+        def placed(basis: Matrix) -> Matrix:
+            matrix: Matrix = thing.matrix_world @ pose_bone.bone.convert_local_to_pose(basis, rest, **above)
+            return matrix
+
+        at_rest = placed(Matrix())
+        places = at_rest.copy()
+        for i in range(3):  # a bone without Local Location has other axes for its location
+            unit = Vector([float(k == i) for k in range(3)])
+            places.col[i] = placed(Matrix.Translation(unit)).col[3] - at_rest.col[3]
+        own = rotation_of(pose_bone.rotation_mode, getattr(pose_bone, rotation_channel(pose_bone)[0]))
+        axes, scale = at_rest.to_3x3(), pose_bone.scale.copy()
+        return cls(axes, axes.inverted(), places.inverted(), own, scale, Vector(), Quaternion())
+
+    def turned(self, goal: Quaternion, space: Matrix | None = None) -> Quaternion | None:
+        """Return the rotation for which the axes have a goal rotation as of `orthonormal`; None if flat.
+
+        Y, and the plane of Y and Z, are the same whether they are made orthonormal in the world or here.
+
+        Args:
+            space: 3x3, from the space of the goal to the world; None for the world.
+        """
+        to_channels: Any = self.to_axes if space is None else self.to_axes @ space
+        signs = Matrix.Diagonal([math.copysign(1.0, each) for each in self.scale])
+        return orthonormal(to_channels @ goal.to_matrix() @ signs)
+
+    def pointed(self, axis: Vector, direction: Vector) -> Quaternion:
+        """Return the nearest rotation for which an axis, sheared or mirrored, has a world direction."""
+        scaled = Vector([a * b for a, b in zip(axis, self.scale, strict=True)])
+        return (self.rotation @ scaled).rotation_difference(self.to_axes @ direction) @ self.rotation
+
+    def shown(self, rotation: Quaternion) -> Matrix:
+        """Return the axes, 3x3 in the world, for a rotation of the channels."""
+        return self.axes @ rotation.to_matrix() @ Matrix.Diagonal(self.scale)
+
+    def channels(self, point: Vector, rotation: Quaternion) -> tuple[Vector, Quaternion]:
+        """Return the location and rotation channels, without deltas, for a point in the world."""
+        location = self.to_location @ point - self.location_delta
+        return location, self.rotation_delta.inverted() @ rotation
 
 
 Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]

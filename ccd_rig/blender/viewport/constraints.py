@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from math import cos, pi, sin
@@ -21,8 +22,8 @@ from ..properties import constraint_list
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANT, PLANTED
 from ..properties.new_constraints import Target
-from ..rig.rotation_modes import channel_values, rotation_channel
-from ..scene.targets import FAR, object_channels
+from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
+from ..scene.targets import FAR, Carrier, orthonormal
 from .sketch import Sketch
 
 SLACK = 1e-4  # fraction of a chain's length by which a target may be too far and still counts as reachable
@@ -213,7 +214,8 @@ class TargetMark(NamedTuple):
     target: Target  # the object or bone
     point: Vector  # point of the target, offset included, world
     is_pole: bool  # whether it is a pole
-    turns: bool  # whether it has a ring: the constraint is active and uses the target's rotation
+    # Whether it has a ring: the constraint is active and uses the target's rotation, which is not locked.
+    turns: bool
     is_active: bool  # whether the constraint is active
     side: Side  # of the constraint's bone
 
@@ -249,6 +251,7 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             key = target, is_pole, point.copy().freeze()
             is_active = place == active
             turns = is_active and not is_pole and kind_of(row).reaches and row.rotation != "NONE"
+            turns = turns and not all(target.owner.lock_rotation)
             if key not in marks or is_active:
                 marks[key] = TargetMark(place, target, point, is_pole, turns, is_active, side)
     return sorted(marks.values(), key=lambda mark: mark.is_active)
@@ -307,7 +310,7 @@ class Grip:
     """Dragged target or pole.
 
     A target that has other sources of motion, or belongs to another armature, is not moved: the Target Offset
-    of the constraint changes instead. A pole has no offset.
+    of the constraint changes instead. A pole has no offset. Locked channels stay as they are.
 
     Attributes:
         can_move: whether it can be moved.
@@ -318,43 +321,45 @@ class Grip:
     def __init__(self, row: Any, target: Target, point: Vector, is_pole: bool) -> None:
         thing = target.thing
         self.point = point.copy()
-        self.can_turn = is_free(target, row.id_data)
-        self.can_move = self.can_turn or not is_pole
-        self._world: Any = thing.matrix_world.copy()
-        self._matrix: Any = self._world @ target.owner.matrix if target.bone else self._world
-        self._owner: Any = target.owner if self.can_turn else row
-        self._target = target
-        self._channels = ["location", rotation_channel(self._owner)[0]] if self.can_turn else ["offset"]
-        # The space of an object's channels: its parents, without the channels.
-        self._carrier: Any = Matrix() if target.bone else self._world @ thing.matrix_basis.inverted_safe()
-        frames: dict[str, Any] = {
-            "TARGET": self._matrix,
-            "ARMATURE": row.id_data.matrix_world,
-            "WORLD": Matrix(),
-        }
+        self._carrier: Carrier | None = None
+        with suppress(ValueError):  # what is flat is not moved either
+            self._carrier = Carrier.of(thing, target.bone) if is_free(target, row.id_data) else None
+        moves = self._carrier is not None
+        self.can_turn = moves and not all(target.owner.lock_rotation)
+        self.can_move = moves or not is_pole
+        world: Any = thing.matrix_world @ target.owner.matrix if target.bone else thing.matrix_world.copy()
+        self._place: Any = world.to_translation()
+        self._owner: Any = target.owner if moves else row
+        self._channels = ["location", rotation_channel(self._owner)[0]] if moves else ["offset"]
+        self._rotation = orthonormal(world.to_3x3())
+        frames: dict[str, Any] = {"TARGET": world, "ARMATURE": row.id_data.matrix_world, "WORLD": Matrix()}
         self._to_offset: Any = frames[row.offset_space].to_3x3().inverted_safe()
         self._before = {name: tuple(getattr(self._owner, name)) for name in self._channels}
 
     def move(self, shift: Vector) -> None:
         """Shift the target relative to the start of the drag, world."""
-        if self.can_turn:
-            matrix = Matrix.Translation(shift) @ self._matrix
-            self._owner.location = self._local(matrix)[0]
+        if self._carrier is not None:
+            location, _ = self._carrier.channels(self._place + shift, self._carrier.rotation)
+            self._set("location", location)
         elif self.can_move:
             self._owner.offset = Vector(self._before["offset"]) + self._to_offset @ shift
         self._tag()
 
     def turn(self, rotation: Quaternion) -> None:
         """Turn the target about its origin relative to the start of the drag, world."""
-        if not self.can_turn:
+        if self._carrier is None or not self.can_turn or self._rotation is None:
             return
-        place = self._matrix.to_translation()
-        turned = Matrix.LocRotScale(None, rotation @ self._matrix.to_quaternion(), self._matrix.to_scale())
-        _, local = self._local(Matrix.Translation(place) @ turned)
+        turned = self._carrier.turned(rotation @ self._rotation)
+        if turned is None:
+            return
+        _, local = self._carrier.channels(self._place, turned)
         name = self._channels[1]
-        values = channel_values(self._owner.rotation_mode, [local[:]], self._before[name])
-        setattr(self._owner, name, values[0].tolist())
+        self._set(name, channel_values(self._owner.rotation_mode, [local[:]], self._before[name])[0].tolist())
         self._tag()
+
+    def _set(self, name: str, values: Sequence[float]) -> None:
+        setattr(self._owner, name, self._before[name])
+        setattr(self._owner, name, within_locks(self._owner, name, values))
 
     def restore(self) -> None:
         """Restore the channels of the start of the drag."""
@@ -366,19 +371,6 @@ class Grip:
         """Return the changed channels: bone, object or constraint, and name of the channel."""
         before = self._before.items()
         return [(self._owner, name) for name, value in before if tuple(getattr(self._owner, name)) != value]
-
-    def _local(self, world: Matrix) -> tuple[Vector, Quaternion]:
-        """Return the location and rotation channels of the owner for a matrix in world space."""
-        if self._target.bone:
-            bone, parent = self._owner.bone, self._owner.parent
-            above = {}
-            if parent is not None:
-                above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
-            pose = self._world.inverted_safe() @ world
-            basis = bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **above)
-            location, rotation, _ = basis.decompose()
-            return location, rotation
-        return object_channels(self._target.thing, self._carrier.inverted_safe() @ world)
 
     def _tag(self) -> None:
         self._owner.id_data.update_tag()

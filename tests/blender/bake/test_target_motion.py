@@ -255,6 +255,50 @@ def test_targets_with_deltas_arrive(ext):
     assert np.abs(played(rig) - before).max() < 1e-5
 
 
+def frame(matrix):
+    """Y, the direction of the second axis, and Z, the part of the third across it."""
+    y, z = (matrix.to_3x3().col[k].normalized() for k in (1, 2))
+    return [*y, *(z - y * y.dot(z)).normalized()]
+
+
+@pytest.mark.parametrize("offset", [(0.0, 0.0, 0.0), (0.3, -0.2, 0.1)])
+@pytest.mark.parametrize(
+    ("scale", "of_parent"),
+    [
+        ((-1, 1, 1), None),
+        ((1, 1, -1), None),
+        ((-1, -2, -1), None),
+        ((1, 1, 1), (1, 2, 0.5)),
+        ((1, -1, 2), (-1, 2, 3)),
+    ],
+)
+def test_targets_that_are_mirrored_or_sheared_are_matched(ext, scale, of_parent, offset):
+    rig = waving()
+    target = rigs.empty("Goal", (1.0, 0.5, 1.5))
+    target.rotation_euler, target.scale = (0.3, 0.2, 0.1), scale
+    if of_parent:
+        carrier = rigs.empty("Carrier", (1.0, 2.0, 3.0))
+        carrier.rotation_euler, carrier.scale = (0.3, 0.5, -0.7), of_parent
+        target.parent = carrier
+    reach(rig, "bone_5", target, rotation="ORIENTATION", offset=offset)
+    bpy.context.scene.frame_set(7)
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    rigs.update()
+    bone = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones["bone_5"]
+    assert frame(target.matrix_world) == pytest.approx(frame(rig.matrix_world @ bone.matrix), abs=1e-4)
+    point = target.matrix_world @ Vector(offset)
+    assert point[:] == pytest.approx((rig.matrix_world @ bone.tail)[:], abs=1e-4)
+
+
+def test_a_target_that_is_locked_is_not_moved(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (1.0, 0.5, 1.5))
+    reach(rig, "bone_5", target)
+    target.lock_location = (False, True, False)
+    fails(bpy.ops.ccd_rig.targets_match, "look for drivers, locks")
+    assert target.location[:] == (1.0, 0.5, 1.5)
+
+
 def test_matching_honours_auto_keying(ext):
     rig = waving()
     target = rigs.empty("Goal", (5.0, 0.0, 0.0))

@@ -39,6 +39,23 @@ def test_a_row_whose_original_is_gone_stays(ext):
     assert len(rig.ccd_rig.constraints) == 1
 
 
+def test_keys_that_cannot_be_told_apart_are_named(ext, capfd):
+    """Those of an unused action that may be another rig's too."""
+    rig = leg()
+    ik(rig, "shin", rigs.empty("Goal", (0.1, 0.0, 0.3)))
+    (row,) = converted(rig)
+    row.keyframe_insert("influence", frame=1)
+    animation, action = rig.animation_data, rig.animation_data.action
+    action.use_fake_user = True
+    if hasattr(action, "slots"):
+        action.slots[0].name_display = "Legacy Slot"
+    animation.action = None
+    rigs.chain(2, name="Second").ccd_rig.constraints.add()
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.ik_restore() == {"FINISHED"}
+    assert f"Keys of constraints in '{action.name}' keep the former order" in capfd.readouterr().out
+
+
 def test_undo_and_redo(ext):
     rig = leg()
     ik(rig, "shin", rigs.empty("Goal", (0.1, 0.0, 0.3)))

@@ -126,6 +126,58 @@ def test_blenders_limit_rotation_holds_where_a_bone_has_no_other(begin):
     assert (tail(rig, "bone_2") - solved).length == pytest.approx(result.errors[0].distance, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: (
+            setattr(c, "owner_space", "WORLD"),
+            setattr(c, "use_limit_x", False),
+        ),  # as Blender makes it
+        lambda c: setattr(c, "use_limit_x", False),
+        lambda c: setattr(c, "min_x", 1.0),  # above the other end
+        lambda c: setattr(c, "influence", 0.0),
+    ],
+)
+def test_a_limit_rotation_that_is_no_range_at_rest_holds_nothing(begin, change):
+    rig = bent(3, 0.1)
+    bound = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    bound.owner_space, bound.use_limit_x, bound.max_x = "LOCAL", True, 0.01
+    change(bound)
+    drag = begin(rig, "bone_2")
+    assert drag.move((0.0, -1.0, -0.8)).errors[0].distance < 1e-3
+    assert rig.pose.bones["bone_1"].rotation_quaternion.angle > 0.03
+
+
+@pytest.mark.parametrize("order", ["AUTO", "ZYX"])
+def test_a_knee_with_locks_and_a_limit_rotation(begin, order):
+    """Of locked axes none turns, and the free one keeps inside its range if that is of the same order."""
+    rig = bent(3, 0.1)
+    knee = rig.pose.bones["bone_1"]
+    knee.rotation_mode, knee.rotation_euler, knee.lock_rotation = "XYZ", (0.1, 0.0, 0.2), (False, True, True)
+    bound = knee.constraints.new("LIMIT_ROTATION")
+    bound.owner_space, bound.use_limit_x, bound.max_x, bound.euler_order = "LOCAL", True, 0.4, order
+    rigs.update()
+    drag = begin(rig, "bone_2")
+    for delta in ((0.0, -2.0, -1.0), (0.0, 2.0, -1.0), (2.0, 0.0, -0.5)):
+        drag.move(delta)
+        assert tuple(knee.rotation_euler)[1:] == pytest.approx((0.0, 0.2), abs=1e-6)
+        assert order == "ZYX" or -1e-5 <= knee.rotation_euler.x <= 0.4 + 1e-5
+    assert abs(knee.rotation_euler.x - 0.1) > 0.05
+
+
+@pytest.mark.parametrize("scale", [(-1, 1, 1), (1, 1, -1), (-1, 1, -1), (-2, 1, 3)])
+def test_the_pulled_point_of_a_mirrored_bone_goes_along(begin, scale):
+    """What Blender shows is at the pointer."""
+    rig = bent(3, 0.3)
+    rig.pose.bones["bone_2"].scale = scale
+    rigs.update()
+    shift = Vector((0.1, 0.3, -0.5))
+    drag = begin(rig, "bone_2")
+    goal = drag.starts[0] + shift
+    assert drag.move(shift).errors[0].distance < 1e-3
+    assert (tail(rig, "bone_2") - goal).length < 2e-3
+
+
 def biped():
     rig = rigs.armature(rigs.biped())
     for name in ("thigh.L", "thigh.R"):

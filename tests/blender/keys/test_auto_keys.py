@@ -101,6 +101,52 @@ def test_visual_keying_keys_what_is_seen(channels, rig, insert):
     assert [curve.evaluate(1) for curve in channels.fcurves_of(rig)] == [3.0, 0.0, 0.0]
 
 
+def test_visual_keys_of_a_bone_that_was_just_posed(channels, rig, insert):
+    """What a bone shows follows its channels at the next evaluation, which the keys wait for."""
+    bone = rig.pose.bones["upper"]
+    bone.rotation_mode = "QUATERNION"
+    limit = bone.constraints.new("LIMIT_ROTATION")
+    limit.owner_space, limit.use_limit_y = "LOCAL", True
+    bpy.context.preferences.edit.use_visual_keying = True
+    rigs.update()
+    bone.rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    assert insert(bpy.context, [(bone, "rotation_quaternion")]) == ""
+    values = [curve.evaluate(1) for curve in channels.fcurves_of(rig)]
+    assert values == pytest.approx([0.8, 0.6, 0.0, 0.0], abs=1e-6)
+
+
+def test_visual_keys_of_a_live_bone_are_its_own(ext, channels, rig, insert):
+    """Without what the preview shows."""
+    rigs.reach(rig, 'lo"wer', rigs.empty("Goal", (0.5, 0.5, 0.5)))
+    rigs.activate(rig)
+    bpy.context.preferences.edit.use_visual_keying = True
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bone = rig.pose.bones["upper"]
+    bone.rotation_mode, bone.rotation_quaternion = "QUATERNION", (0.8, 0.6, 0.0, 0.0)
+    assert len(bone.constraints), "a clamp shows the live pose"
+    assert insert(bpy.context, [(bone, "rotation_quaternion")]) == ""
+    values = [curve.evaluate(1) for curve in channels.fcurves_of(rig)]
+    assert values == pytest.approx([0.8, 0.6, 0.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("label", ["Location", "LocRotScale"])
+def test_a_keying_set_keys_targets_from_pose_mode_too(channels, rig, insert, label):
+    """With bones and objects moved at once: bones in Pose Mode, objects as in Object Mode."""
+    target = rigs.empty("Target", (3.0, 0.0, 0.0))
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    keying_sets = bpy.context.scene.keying_sets_all
+    keying_sets.active = next(each for each in keying_sets if each.bl_idname == label)
+    bpy.context.scene.tool_settings.use_keyframe_insert_keyingset = True
+    assert insert(bpy.context, [(target, "location")]) == ""
+    assert "location" in keys(channels, target) and rig.animation_data is None
+    assert insert(bpy.context, [*moved(rig)[:1], (target, "location")]) == ""
+    assert f"{BONE}.location" in keys(channels, rig)
+    assert not any(path == "location" for path in keys(channels, rig)), "the armature object has not moved"
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 @pytest.mark.parametrize("mode", ["OBJECT", "POSE"])
 def test_the_active_keying_set_is_applied_to_what_moved(channels, rig, insert, mode):
     """Not to what is selected, and the named channels do not count."""

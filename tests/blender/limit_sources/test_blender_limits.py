@@ -230,3 +230,18 @@ def test_bones_without_a_constraint_are_left_as_they_are(ext):
     limit_rotation(bones[1], x=(0, 30)).owner_space = "POSE"
     bpy.ops.ccd_rig.limits_from_constraints()
     assert [bone.ccd_rig.limit.kind for bone in bones] == ["EULER", "NONE", "NONE"]
+
+
+def test_while_the_rig_is_live_its_own_constraints_count(ext):
+    """The clamps that show a live pose are Limit Rotation constraints too."""
+    rig = rigs.chain(3)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.5, 1.5)))
+    bones = select(ext, rig, "bone_0", "bone_1", "bone_2")
+    limit_rotation(bones[1], x=(-10, 40))
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+    assert len(bones[1].constraints) == 2
+    assert bpy.ops.ccd_rig.limits_from_constraints() == {"FINISHED"}
+    assert [bone.ccd_rig.limit.kind for bone in bones] == ["NONE", "EULER", "NONE"]
+    box = bones[1].ccd_rig.limit
+    assert (box.euler_lower[0], box.euler_upper[0]) == pytest.approx((-10 * DEGREE, 40 * DEGREE))

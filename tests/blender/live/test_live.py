@@ -37,6 +37,34 @@ def test_the_rig_follows_a_target(rig, live):
     assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
 
 
+def test_what_an_operator_changes_shows_at_once(rig):
+    """Blender evaluates nothing after a script or an operator has removed a constraint."""
+    rigs.reach(rig, "bone_1", rigs.empty("Second", (0.5, 1.0, 1.0)))
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.ccd_rig.live()
+    rig.ccd_rig.active_index = 1
+    rigs.update()
+    both = matrices(rig)
+    assert bpy.ops.ccd_rig.constraint_remove() == {"FINISHED"}
+    rigs.update()
+    shown = matrices(rig)
+    assert np.abs(shown - both).max() > 0.1
+    rig.update_tag()
+    rigs.update()
+    assert np.abs(shown - matrices(rig)).max() < SHOWN
+
+
+def test_live_ends_with_the_last_constraint(rig):
+    """Else the next one would be live without having been switched on."""
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    assert any(len(bone.constraints) for bone in rig.pose.bones)
+    assert bpy.ops.ccd_rig.constraint_remove() == {"FINISHED"}
+    assert not rig.ccd_rig.live
+    assert not any(len(bone.constraints) for bone in rig.pose.bones)
+
+
 def test_chains_follow_together_and_apart(ext, live):
     """Three chains of a rig: all follow; while one target is dragged the chains that it cannot move stay."""
     bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]

@@ -285,6 +285,88 @@ def test_moving_and_removing_rows_takes_their_animation_along(ext, rows, rig):
     assert rig.ccd_rig.active_index == 0
 
 
+def influences(rig):
+    """What plays at frame 1."""
+    for row in rig.ccd_rig.constraints:
+        row.influence = 1.0
+    for frame in (2, 1):
+        bpy.context.scene.frame_set(frame)
+    return {row.name: round(row.influence, 3) for row in rig.ccd_rig.constraints}
+
+
+def in_a_strip(rig):
+    """Return a function that lets the rig's keys play as before."""
+    animation = rig.animation_data
+    action, animation.action = animation.action, None
+    animation.nla_tracks.new().strips.new("Strip", 1, action)
+    return lambda: None
+
+
+def in_a_muted_strip(rig):
+    in_a_strip(rig)
+    track = rig.animation_data.nla_tracks[0]
+    track.mute = True
+    return lambda: setattr(track, "mute", False)
+
+
+def in_tweak_mode(rig):
+    """The rig's own action stands aside while that of a strip is edited."""
+    animation, action = rig.animation_data, rig.animation_data.action
+    strip = animation.nla_tracks.new().strips.new("Strip", 1, bpy.data.actions.new("Other"))
+    animation.nla_tracks[0].select = animation.nla_tracks[0].is_solo = False
+    strip.select = True
+    animation.nla_tracks.active = animation.nla_tracks[0]
+    animation.use_tweak_mode = True
+    assert animation.action != action
+    return lambda: setattr(animation, "use_tweak_mode", False)
+
+
+def unused(rig):
+    animation, action = rig.animation_data, rig.animation_data.action
+    slot = getattr(animation, "action_slot", None)
+    action.use_fake_user, animation.action = True, None
+
+    def play():
+        animation.action = action
+        if slot is not None:
+            animation.action_slot = action.slots[0]
+
+    return play
+
+
+@pytest.mark.parametrize("put", [in_a_strip, in_a_muted_strip, in_tweak_mode, unused])
+def test_keys_that_do_not_play_from_the_present_action_go_along_too(ext, rows, rig, put):
+    for name, value in (("A", 0.125), ("B", 0.25), ("C", 0.5)):
+        row = rows.add(rig, name, "bone_2")
+        row.influence = value
+        row.keyframe_insert("influence", frame=1)
+    before = influences(rig)
+    assert before == {"A": 0.125, "B": 0.25, "C": 0.5}
+    play = put(rig)
+    assert rows.move(rig, 2, 1) == []
+    assert rows.remove(rig, 0) == []
+    play()
+    assert influences(rig) == {"B": 0.25, "C": 0.5}
+
+
+def test_keys_that_may_be_another_rigs_stay_and_are_told(ext, rows, rig):
+    for name in ("A", "B"):
+        rows.add(rig, name, "bone_2").keyframe_insert("influence", frame=1)
+    action = rig.animation_data.action
+    slots = getattr(action, "slots", None)
+    if slots is not None:
+        slots[0].name_display = "Legacy Slot"
+    unused(rig)
+    rows.add(rigs.chain(3, name="Second"), "A", "bone_2")
+    assert rows.remove(rig, 0) == [action.name]
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_for(action, rig)
+    assert sorted(curve.data_path for curve in curves) == [
+        "ccd_rig.constraints[0].influence",
+        "ccd_rig.constraints[1].influence",
+    ]
+    assert f"'{action.name}'" in rows.order_kept_in([action.name])
+
+
 def test_removing_a_row_takes_curves_with_modifiers_along(ext, rows, rig):
     """Blender keeps an F-curve whose keys are gone, if it has modifiers."""
     for name in ("A", "B"):

@@ -155,6 +155,23 @@ def test_poses_of_the_library_follow(ext, rig):
     assert [line.name for line in rig.ccd_rig.poses[0].rotations] == ["elbow", "bone_2"]
 
 
+def test_the_pose_before_solve_follows(ext):
+    """A solve after one for another target starts from the pose before both, whatever the bones' names."""
+    ends = []
+    for names in ({}, {"bone_0": "hip", "bone_2": "wrist", "bone_3": "hand"}):
+        made = rigs.chain(4)
+        target = rigs.empty("Goal", (2.0, 0.5, 2.0))
+        rigs.reach(made, "bone_3", target)
+        rigs.activate(made)
+        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+        rename(made, **names)
+        target.location = (-1.5, 1.0, 2.5)
+        rigs.update()
+        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+        ends.append([tuple(bone.rotation_quaternion) for bone in made.pose.bones])
+    assert ends[0] == ends[1]
+
+
 def test_linked_bones_stay_as_they_are(rig, row, tmp_path):
     path = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)

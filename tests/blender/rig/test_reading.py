@@ -208,6 +208,17 @@ def test_partly_locked_euler_bone_holds_the_locked_axes(ext, bones, mode):
         assert angles[[0, 2]] == pytest.approx((0.3, 0.5), abs=20 * FLOAT32)
 
 
+def test_a_box_in_the_order_of_the_locks_holds_the_free_axes(ext, bones):
+    rig = chain(2)
+    bone = rig.pose.bones["bone_1"]
+    bone.rotation_mode, bone.rotation_euler, bone.lock_rotation = "YZX", (0.3, -0.2, 0.5), (True, False, True)
+    settings = {"bone_1": {"limit": ext.core.EulerBox("YZX", (-1, -0.7, -1), (1, 0.6, 0.1))}}
+    limit = bones.read(rig, [("bone_1", 0)], settings).skeleton.joints[1].limit
+    assert limit.order == "YZX"
+    assert limit.lower == pytest.approx((0.3, -0.7, 0.5), abs=FLOAT32)
+    assert limit.upper == pytest.approx((0.3, 0.6, 0.5), abs=FLOAT32)
+
+
 def test_locked_axis_that_is_animated_is_held_where_it_is(bones):
     rig = chain(2)
     bone = rig.pose.bones["bone_1"]
@@ -236,7 +247,7 @@ def test_locks_that_cannot_be_kept_are_refused(ext, bones, errors):
     bone.lock_rotations_4d = False  # then W does not count
     assert bones.read(rig, [("bone_1", 0)], {}).skeleton.joints[1].stiffness == 0.0
     bone.rotation_mode, bone.lock_rotation = "XYZ", (True, False, True)
-    settings = {"bone_1": {"limit": ext.core.EulerBox("XYZ", (-1, -1, -1), (1, 1, 1))}}
+    settings = {"bone_1": {"limit": ext.core.EulerBox("ZYX", (-1, -1, -1), (1, 1, 1))}}
     with pytest.raises(errors.RigError, match="bone 'bone_1' has rotation locked on X and Z and a limit"):
         bones.read(rig, [("bone_1", 0)], settings)
     # A bone that cannot turn anyway may have any locks.

@@ -157,6 +157,80 @@ def control_bone(rig):
     return reach(rig, "hand.L", rig, target_bone="control", rotation="ORIENTATION")
 
 
+def mirrored(scale, *of_parent):
+    def make(rig):
+        row = plain(rig)
+        row.target.rotation_euler, row.target.scale = (0.3, 0.2, 0.1), scale
+        if of_parent:
+            carrier = rigs.empty("Carrier", (1, 2, 3))
+            carrier.rotation_euler, carrier.scale = (0.3, 0.5, -0.7), of_parent
+            row.target.parent = carrier
+        return row
+
+    return make
+
+
+def mirrored_bone(rig):
+    row = control_bone(rig)
+    rig.pose.bones["control"].scale = (-1.0, 1.0, 1.5)
+    rig.scale = (-0.5, 0.5, 0.5)
+    return row
+
+
+def frame(matrix):
+    """Y, the direction of the second axis, and Z, the part of the third across it."""
+    y, z = (matrix.to_3x3().col[k].normalized() for k in (1, 2))
+    return y, (z - y * y.dot(z)).normalized()
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.02, 2.0])
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(mirrored((-1, 1, 1)), mirrored((1, 1, -1)), mirrored((1, -2, 1)), mirrored((-1, -1, -1))),
+        *(mirrored((1, 1, 1), -1, 1, 1), mirrored((1, -1, 1), 1, 2, 0.5), mirrored_bone),
+    ],
+)
+def test_a_target_that_is_mirrored_or_sheared_turns_by_what_its_ring_turns(ext, rig, make, angle):
+    row = make(rig)
+    before = frame(world(row.target, row.target_bone))
+    place = world(row.target, row.target_bone).translation
+    turn = Quaternion((0.3, -0.5, 0.8), angle)
+    grip_of(ext, row).turn(turn)
+    after = world(row.target, row.target_bone)
+    for axis, was in zip(frame(after), before, strict=True):
+        assert (axis - turn @ was).length < 2e-5
+    assert (after.translation - place).length < FLOAT32
+
+
+def test_locked_channels_of_a_target_stay(ext, rig):
+    """As by Blender's G and R."""
+    row = plain(rig)
+    target = row.target
+    target.rotation_euler = (0.1, 0.2, 0.3)
+    target.lock_location, target.lock_rotation = (False, False, True), (True, True, False)
+    before = target.location.copy()
+    grip = grip_of(ext, row)
+    grip.move(SHIFT)
+    assert tuple(target.location) == pytest.approx((*(before + SHIFT)[:2], before.z), abs=FLOAT32)
+    grip.turn(TURN)
+    assert tuple(target.rotation_euler)[:2] == pytest.approx((0.1, 0.2), abs=1e-7)
+    assert abs(target.rotation_euler.z - 0.3) > 0.01
+    target.rotation_mode, target.rotation_quaternion = "QUATERNION", (0.9, 0.1, 0.4, 0.1)
+    target.lock_rotations_4d = False
+    angles = target.rotation_quaternion.to_euler("XYZ")
+    grip_of(ext, row).turn(TURN)
+    assert tuple(target.rotation_quaternion.to_euler("XYZ"))[:2] == pytest.approx(angles[:2], abs=1e-5)
+    before, target.lock_rotations_4d = tuple(target.rotation_quaternion), True
+    grip_of(ext, row).turn(TURN)
+    assert tuple(target.rotation_quaternion)[1:3] == before[1:3]
+    assert tuple(target.rotation_quaternion) != before
+    assert [mark.turns for mark in marks_of(ext, rig)] == [True]
+    target.lock_rotation = (True,) * 3
+    assert not grip_of(ext, row).can_turn and grip_of(ext, row).can_move
+    assert [mark.turns for mark in marks_of(ext, rig)] == [False], "no ring where nothing can turn"
+
+
 @pytest.mark.parametrize("make", [plain, hanging, axis_angle, control_bone])
 def test_a_target_goes_where_it_is_dragged(ext, rig, make):
     row = make(rig)
