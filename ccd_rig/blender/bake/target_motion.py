@@ -504,10 +504,11 @@ def _met(
 ) -> TargetSample:
     constraint = present.settings_of(constraint)
     if constraint.kind.balances:
-        centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
-        components = zip(centre, present.point, axes, strict=True)
-        balanced = Vector([new if counts else old for new, old, counts in components])
-        return present._replace(point=balanced)
+        off = centre_of_mass(skeleton, transforms) - present.point
+        if present.direction is not None:
+            along = present.direction * present.direction.dot(off)
+            off = along if sum(constraint.balance_axes) == 1 else off - along
+        return present._replace(point=present.point + off, direction=None)
     point = present.point
     if constraint.use_position:
         point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
