@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, runs, unit
+from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, move, rotate, runs, unit
 from ...motion.interpolation import second_differences, straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
@@ -481,9 +481,8 @@ def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Arra
     worlds = tracks.worlds
     heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
-    places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
     columns = np.moveaxis(matrices(np.moveaxis(unit(rotations[:, tips], axis=-1), -1, 0)), (0, 1), (-2, -1))
-    return places, np.einsum("fij,fpjk->fpik", worlds[:, :3, :3], columns)
+    return move(worlds[:, None], heads[:, tips]), np.einsum("fij,fpjk->fpik", worlds[:, :3, :3], columns)
 
 
 def _move(bake_frames: BakeFrames, ways: Array) -> None:

@@ -21,7 +21,6 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...settings import Solver, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
@@ -351,9 +350,7 @@ def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
     those at which carried targets are where the targets of their carriers take that place."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    heads, frames = forward_kinematics_of_frames(
-        skeleton, bones.offsets, bones.rests, unit(batch.base.rotations, axis=-1), batch.base.translations
-    )
+    heads, frames = bones.transforms(skeleton, *batch.base)
     stays, left = {}, {}
     for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
         tip, targets = skeleton.index(constraints[c].tip), batch.targets.points[:, c]
@@ -525,12 +522,7 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
         first = places[0]
-        changed = {
-            joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, lengths[first], strict=True)
-            if joint.length != length
-        }
-        scaled = skeleton.replace(changed) if changed else skeleton  # animated scale
+        scaled = skeleton.with_lengths(lengths[first])  # animated scale
         yield _Share(group, batch, np.array(places), joints, scaled, wanted[first] or NO_HELP)
 
 
@@ -732,10 +724,7 @@ class _Share:
         """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
         batch = self.batch
         alone = JointPoses(batch.rotations, batch.translations) if batch.alone is None else batch.alone
-        rotations, translations = (each[self.places] for each in alone)
-        return forward_kinematics_of_frames(
-            self.skeleton, self.bones.offsets, self.bones.rests, unit(rotations, axis=-1), translations
-        )
+        return self.bones.transforms(self.skeleton, *(each[self.places] for each in alone))
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""

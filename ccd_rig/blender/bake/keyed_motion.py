@@ -21,9 +21,10 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
+from ...solvers.problem_tables import Bones
 from ..properties.constraint_values import TargetSample
 from ..rig.bone_space import locations_of, translations_of
-from ..solve.planting import FigureBones, JointPoses, placed, targets_of
+from ..solve.planting import JointPoses, placed, targets_of
 from .bake_frames import BakeFrames, Motion, Tracks
 
 ROUNDING = 1e-6
@@ -247,10 +248,10 @@ def _put_on_bases(
         return
     tips = [skeleton.index(bake_frames.constraints[bases[f]].tip) for f in rows.tolist()]
     targets = targets_of([held[f][bases[f]] for f in rows.tolist()])
-    bones = FigureBones(skeleton, bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
+    bones = Bones(bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
     for motion in motions:
         poses = JointPoses(motion.rotations, motion.translations).at(rows)
-        placed(poses, bones, root_bone, tips, targets)
+        placed(poses, skeleton, bones, root_bone, tips, targets)
         motion.rotations[rows, root_bone] = poses.rotations[:, root_bone]
         motion.translations[rows, root_bone] = poses.translations[:, root_bone]
 

@@ -88,7 +88,7 @@ class _Figure:
         keyed.translations[:, tracks.support_chains.root_bone] = contacts.translations[
             :, tracks.support_chains.root_bone
         ]
-        heads, turns = frames.bones.transforms(keyed)
+        heads, turns = frames.transforms(keyed)
         limbs = _limbs(bake_frames.skeleton, bake_frames.constraints)
         figure = cls(bake_frames, settings, is_free, keyed, heads, turns, limbs, {})
         if tracks.keeps_body:
@@ -97,7 +97,7 @@ class _Figure:
 
     def _note_resting(self, frames: PlantedFrames) -> None:
         bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
-        heads, turns = frames.bones.transforms(frames.animated)
+        heads, turns = frames.transforms(frames.animated)
         for c, constraint in enumerate(bake_frames.constraints):
             if constraint.body_length:
                 chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))

@@ -29,12 +29,25 @@ from mathutils import Matrix, Quaternion
 
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, Slide
-from ...maths.batch import Array, Mask, arctan2, conjugate, inverse, length, matrices, multiply, rotate, unit
+from ...maths.batch import (
+    Array,
+    Mask,
+    arctan2,
+    conjugate,
+    inverse,
+    length,
+    matrices,
+    move,
+    multiply,
+    rotate,
+    unit,
+)
 from ...motion.interpolation import least_lift
 from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.problem_tables import Bones
 from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint, Holds, TargetSample
 from ..solve.constraint_goals import chain_joints
@@ -43,7 +56,6 @@ from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
     Contacts,
-    FigureBones,
     JointPoses,
     PlantAnchor,
     arriving,
@@ -140,7 +152,7 @@ class PlantedFrames:
     tracks: Tracks  # its planted bones
     rows: Rows  # (R,) rows of the bake
     worlds: Array  # (R, 4, 4) armature space to world
-    bones: FigureBones  # at each frame, or once where they are constant
+    bones: Bones  # at each frame, or once where they are constant
     animated: JointPoses  # poses without constraints, with the body shifted
     solved: JointPoses  # poses at full influence
     keyed: JointPoses  # keyed poses of the support chains and the root bone
@@ -155,7 +167,7 @@ class PlantedFrames:
     def of(cls, bake_frames: BakeFrames, shifts: Array | None) -> PlantedFrames:
         """The solved frames in their animated poses, with the body shifted."""
         tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
-        bones = FigureBones(bake_frames.skeleton, *bones_of(bake_frames, rows))
+        bones = bones_of(bake_frames, rows)
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
         root_bone = tracks.support_chains.root_bone
@@ -189,6 +201,10 @@ class PlantedFrames:
     def skeleton(self, row: int) -> Skeleton:
         """The joints at a frame."""
         return self.bake_frames.bones.skeleton(int(self.rows[row]))
+
+    def transforms(self, poses: JointPoses) -> tuple[Array, Array]:
+        """(R, J, 3) heads and (R, J, 4) rotations of poses of all rows, armature space."""
+        return self.bones.transforms(self.bake_frames.skeleton, *poses)
 
     def has_target(self, row: int, c: int) -> bool:
         """Whether a planted bone is held at a target at a frame."""
@@ -226,12 +242,13 @@ class PlantedFrames:
     def _hold_animated(self, rows: Rows, c: int, poses: JointPoses) -> None:
         """Let components of a planted bone that are not held follow the animation; see `hold`."""
         constraint, unturned = self.constraints[c], self.tracks.unturned
-        tip, worlds, bones = self.bones.skeleton.index(constraint.tip), self.worlds[rows], self.bones.at(rows)
-        heads, rotations = (each[:, tip] for each in bones.transforms(poses))
+        skeleton, worlds, bones = self.bake_frames.skeleton, self.worlds[rows], self.bones.at(rows)
+        tip = skeleton.index(constraint.tip)
+        heads, rotations = (each[:, tip] for each in bones.transforms(skeleton, *poses))
         if constraint.on_ground and unturned is not None:
             animated_poses = JointPoses(unturned[self.rows[rows]], poses.translations)
-            rotations = bones.transforms(animated_poses)[1][:, tip]
-        heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
+            rotations = bones.transforms(skeleton, *animated_poses)[1][:, tip]
+        heads = move(worlds, heads - self.shifts[rows])
         axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
         for row, head, columns in zip(rows.tolist(), heads, axes, strict=True):
             animated = PlantAnchor(head, columns)
@@ -269,10 +286,7 @@ def ground_below(
     heads, _ = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     names = [joint.name for joint in bake_frames.skeleton.joints]
     tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
-    seen = {
-        names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
-        for j in (*tips, root_bone)
-    }
+    seen = {names[j]: move(worlds, heads[:, j]) for j in (*tips, root_bone)}
     constraints, root_name = bake_frames.constraints, names[root_bone]
     return plant_ground(armature_object, constraints, seen, root_name, rest, ground_near)
 
@@ -375,7 +389,7 @@ class _GroupSolver:
 
     def _clear_ground(self, segments: Sequence[ContactSegment]) -> None:
         """Bring heels and swinging feet out of the ground, of legs that nothing but it moves."""
-        frames, skeleton, ground = self.frames, self.frames.bones.skeleton, self.frames.tracks.ground
+        frames, skeleton, ground = self.frames, self.frames.bake_frames.skeleton, self.frames.tracks.ground
         feet: dict[int, list[int]] = {}
         for c in self.group.members:
             if self._lies(c) and ground is not None:
@@ -408,7 +422,8 @@ class _GroupSolver:
         frames, ground, foot, times = self.frames, self.frames.tracks.ground, leg[-1], self.frames.frames
         assert ground is not None
         soles = [ground.soles[c] for c in planting]
-        tips = [frames.bones.skeleton.index(frames.constraints[c].tip) for c in planting]
+        skeleton = frames.bake_frames.skeleton
+        tips = [skeleton.index(frames.constraints[c].tip) for c in planting]
         poses = frames.solved.at(slice(None))
         self._put(poses, np.arange(len(times)), frames.keyed.at(slice(None)))
         heads, axes = self._world(poses)
@@ -457,22 +472,21 @@ class _GroupSolver:
         for same in by_limits.values():
             anchors = {row: PlantAnchor(places[row], turned_axes[row]) for row in same}
             self._bring(leg, planting[0], anchors, poses)
-        _, rotations = frames.bones.transforms(poses)
+        _, rotations = frames.transforms(poses)
         for tip in set(tips) - {foot}:
             rests = np.broadcast_to(frames.bones.rests[:, tip], (len(times), 4))
-            _, moved = frames.bones.transforms(frames.solved)
+            _, moved = frames.transforms(frames.solved)
             above = multiply(moved[rows, foot].T, rests[rows].T)
             turned_back = unit(multiply(conjugate(above), rotations[rows, tip].T))
-            limits = [joint.limit for joint in frames.bones.skeleton.joints]
-            kept = BatchLimits([limits[tip]]).project(turned_back[:, None])[0][:, 0].T
+            kept = BatchLimits([skeleton.joints[tip].limit]).project(turned_back[:, None])[0][:, 0].T
             for stored in (frames.solved, frames.keyed):
                 stored.rotations[rows, tip] = kept
 
     def _world(self, poses: JointPoses) -> tuple[Array, Array]:
         """(R, J, 3) heads and (R, J, 3, 3) unit axes as columns, in the world."""
-        heads, rotations = self.frames.bones.transforms(poses)
+        heads, rotations = self.frames.transforms(poses)
         worlds = self.frames.worlds
-        heads = np.einsum("rij,rkj->rki", worlds[:, :3, :3], heads) + worlds[:, None, :3, 3]
+        heads = move(worlds[:, None], heads)
         axes = matrices(np.moveaxis(rotations, -1, 0)).transpose(2, 3, 0, 1)
         axes = np.einsum("rij,rkjl->rkil", worlds[:, :3, :3], axes)
         return heads, axes / np.linalg.norm(axes, axis=-2, keepdims=True)
@@ -481,7 +495,7 @@ class _GroupSolver:
         self, leg: Sequence[int], c: int, anchors: Mapping[int, PlantAnchor], poses: JointPoses
     ) -> None:
         """Bring the last joint of a leg to anchors by row, from poses of all rows."""
-        frames, skeleton, rows = self.frames, self.frames.bones.skeleton, np.array(list(anchors))
+        frames, skeleton, rows = self.frames, self.frames.bake_frames.skeleton, np.array(list(anchors))
         constraints = list(frames.constraints)
         name = skeleton.joints[leg[-1]].name
         constraints[c] = replace(
@@ -643,7 +657,7 @@ class _GroupSolver:
     def _is_body_placed(self, segment: ContactSegment) -> bool:
         """Whether a Reach places and turns the root bone at all frames of a segment."""
         frames, rows = self.frames, self.frames.rows[segment.rows]
-        name = frames.bones.skeleton.joints[self.chains.root_bone].name
+        name = frames.bake_frames.skeleton.joints[self.chains.root_bone].name
         placing = [
             c
             for c, constraint in enumerate(frames.constraints)
@@ -694,9 +708,9 @@ class _GroupSolver:
         """Put the root bone on the base, if the figure stands on one; in place."""
         base, frames = self.stands_on(segment), self.frames
         if base >= 0:
-            tip = frames.bones.skeleton.index(frames.constraints[base].tip)
-            held = frames.held_targets(rows, base)
-            placed(poses, frames.bones.at(rows), self.chains.root_bone, tip, held)
+            skeleton = frames.bake_frames.skeleton
+            tip, held = skeleton.index(frames.constraints[base].tip), frames.held_targets(rows, base)
+            placed(poses, skeleton, frames.bones.at(rows), self.chains.root_bone, tip, held)
 
     def _put(self, stored: JointPoses, rows: Rows, poses: JointPoses) -> None:
         """Store the group's joints of poses at rows."""

@@ -23,19 +23,20 @@ from ...maths.batch import (
     conjugate,
     inverse,
     matrices,
+    move,
     multiply,
-    quaternions,
     rotate,
     slerp,
     smooth_step,
     unit,
 )
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
+from ...solvers.problem_tables import Bones
 from ..properties.constraint_kinds import different_ends
 from ..properties.constraint_values import Constraint, Holds, TargetSample
-from ..scene.targets import orthonormal
+from ..scene.targets import orthonormal, orthonormals
 
 # Support chains ---------------------------------------------------------------------------------------------
 
@@ -198,34 +199,6 @@ class JointPoses(NamedTuple):
         return JointPoses(self.rotations[rows].copy(), self.translations[rows].copy())  # type: ignore[index]
 
 
-class FigureBones(NamedTuple):
-    """Rest of joints: (R or 1, J, 3) offsets and (R or 1, J, 4) unit rest rotations."""
-
-    skeleton: Skeleton
-    offsets: Array
-    rests: Array
-
-    @classmethod
-    def of(cls, skeleton: Skeleton) -> FigureBones:
-        """The bones of a skeleton, as one row."""
-        offsets = np.array([[joint.offset[:] for joint in skeleton.joints]])
-        rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]])
-        return cls(skeleton, offsets, unit(rests, axis=-1))
-
-    def at(self, rows: object) -> FigureBones:
-        """The bones at rows."""
-        if len(self.offsets) == 1:
-            return self
-        return FigureBones(self.skeleton, self.offsets[rows], self.rests[rows])  # type: ignore[index]
-
-    def transforms(self, poses: JointPoses) -> tuple[Array, Array]:
-        """(R, J, 3) heads and (R, J, 4) rotations in armature space."""
-        rotations = unit(poses.rotations, axis=-1)
-        return forward_kinematics_of_frames(
-            self.skeleton, self.offsets, self.rests, rotations, poses.translations
-        )
-
-
 def turned(rotations: Array, turns: Mapping[int, Quaternion], limits: Sequence[Limit | None]) -> None:
     """Turn joints of animated rotations (R, J, 4) by departures, inside their limits; in place."""
     if turns:
@@ -298,7 +271,7 @@ def _allowed(rotations: Array, limits: Sequence[Limit | None], joints: Sequence[
 # The root bone ----------------------------------------------------------------------------------------------
 
 
-def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array, drift: Array) -> None:
+def drifted(poses: JointPoses, bones: Bones, root_bone: int, worlds: Array, drift: Array) -> None:
     """Move the root bone by a drift beside its animation; in place.
 
     Args:
@@ -315,13 +288,13 @@ def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array
     heads = offsets + rotate(rests, poses.translations[:, root_bone], axis=-1)
     moves = inverse(worlds) @ drift @ worlds
     axes = moves[:, :3, :3] @ frames.transpose(2, 0, 1)
-    heads = np.einsum("rij,rj->ri", moves[:, :3, :3], heads) + moves[:, :3, 3]
-    put_root(poses, bones, root_bone, (heads, _upright(axes)))
+    put_root(poses, bones, root_bone, (move(moves, heads), unit(orthonormals(axes), axis=-1)))
 
 
 def placed(
     poses: JointPoses,
-    bones: FigureBones,
+    skeleton: Skeleton,
+    bones: Bones,
     root_bone: int,
     tips: Sequence[int] | int,
     targets: tuple[Array, Array],
@@ -336,7 +309,7 @@ def placed(
         tips: (R,) the planted bone of each frame, or one for all.
         targets: (R, 3) heads and (R, 4) unit rotations of the planted bone, armature space.
     """
-    heads, axes = bones.transforms(poses)
+    heads, axes = bones.transforms(skeleton, *poses)
     rows = np.arange(len(heads))
     turn = multiply(targets[1].T, conjugate(axes[rows, tips].T))
     lever = heads[rows, root_bone] - heads[rows, tips]
@@ -351,19 +324,9 @@ def targets_of(samples: Sequence[TargetSample]) -> tuple[Array, Array]:
     return points, unit(rotations, axis=-1)
 
 
-def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Array, Array]) -> None:
+def put_root(poses: JointPoses, bones: Bones, root_bone: int, to: tuple[Array, Array]) -> None:
     """Put the root bone at (R, 3) heads with (R, 4) rotations in armature space; in place."""
     back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), to[1].T.shape)
     poses.rotations[:, root_bone] = unit(multiply(back, to[1].T)).T
     shift = to[0] - bones.offsets[:, root_bone]
     poses.translations[:, root_bone] = rotate(back, shift.T).T
-
-
-def _upright(axes: Array) -> Array:
-    """(R, 4) rotations nearest to axes (R, 3, 3), see `upright`."""
-    y, z = axes[..., 1], axes[..., 2]
-    y = y / np.linalg.norm(y, axis=-1, keepdims=True)
-    z = z - y * (y * z).sum(-1, keepdims=True)
-    z = z / np.linalg.norm(z, axis=-1, keepdims=True)
-    straight = np.stack((np.cross(y, z), y, z), axis=-1)
-    return unit(quaternions(straight.transpose(1, 2, 0))).T

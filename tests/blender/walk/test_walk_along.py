@@ -379,7 +379,7 @@ def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
     assert done.measures.slide < 5e-4
-    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.report").warnings(done))
+    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.walk").warnings(done))
 
 
 def test_a_foot_that_is_never_down_is_told(ext):
@@ -389,7 +389,7 @@ def test_a_foot_that_is_never_down_is_told(ext):
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     never = [name for name, foot in done.cycle.feet.items() if not foot.stances]
     assert never == ["left leg 2"]
-    told = ext.module("ccd_rig.blender.walk.report").warnings(done)
+    told = ext.module("ccd_rig.blender.walk.walk").warnings(done)
     assert any(each == "Never down in the cycle, and so never planted: 'left leg 2'" for each in told)
 
 
