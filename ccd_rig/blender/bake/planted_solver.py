@@ -33,6 +33,7 @@ from ...maths.batch import (
     Array,
     Mask,
     arctan2,
+    compose,
     conjugate,
     inverse,
     length,
@@ -45,11 +46,11 @@ from ...maths.batch import (
 from ...motion.interpolation import least_lift
 from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.problem_tables import Bones
 from ...solvers.stepping import result_of
-from ..properties.constraint_values import Constraint, Holds, TargetSample
+from ..properties.constraint_values import Constraint, Holds
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, Group, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
@@ -57,14 +58,14 @@ from ..solve.planting import (
     RETURN,
     Contacts,
     JointPoses,
-    PlantAnchor,
+    affine,
     arriving,
     blended,
     drifted,
-    homogeneous,
+    place_of,
     placed,
     returning,
-    targets_of,
+    seen,
     turned,
 )
 from .bake_frames import BakeFrames, Rows, Tracks
@@ -98,8 +99,8 @@ class ContactSegment:
     # Joints moved by each active constraint, but for the base, on whose bone the figure stands.
     moves: Mapping[int, frozenset[int]]
     moved: frozenset[int]  # joints of the support chains, and the root bone, that anything moves
-    # Places of planted bones without a target.
-    anchors: Mapping[int, PlantAnchor] = field(default_factory=dict)
+    # (4, 4) places of planted bones without a target, in the world.
+    anchors: Mapping[int, Array] = field(default_factory=dict)
     # If the body follows planted bones, departures of released legs.
     turns: Mapping[int, Quaternion] = field(default_factory=dict)
     # (4, 4) in the world, motion of the root bone beside its animation.
@@ -128,7 +129,7 @@ class SegmentEnd:
 
     segment: ContactSegment
     base: int  # index of the constraint on whose bone the figure hangs, or -1
-    anchors: Mapping[int, PlantAnchor]  # of each planted constraint
+    anchors: Mapping[int, Array]  # (4, 4) of each planted constraint, in the world
     keyed: Pose  # the pose that is keyed
     solved: Pose  # the pose at full influence
     animated: Pose  # the pose without constraints
@@ -157,11 +158,10 @@ class PlantedFrames:
     solved: JointPoses  # poses at full influence
     keyed: JointPoses  # keyed poses of the support chains and the root bone
     states: list[dict[int, str]]  # (R,) constraint -> status
-    anchors: list[dict[int, PlantAnchor]]  # (R,) by planted constraint
+    anchors: Array  # (R, C, 4, 4) see `Contacts`
     moved: list[frozenset[int]]  # (R,) joints of the support chains, and the root bone, that anything moves
     bases: list[int]  # (R,) the constraint on whose bone the figure stands, or -1
     shifts: Array  # (R, 3) of the body, armature space
-    _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, shifts: Array | None) -> PlantedFrames:
@@ -183,7 +183,7 @@ class PlantedFrames:
             animated.at(slice(None)),
             animated.at(slice(None)),
             [{} for _ in rows],
-            [{} for _ in rows],
+            np.full((len(rows), len(bake_frames.constraints), 4, 4), np.nan),
             [frozenset()] * len(rows),
             [-1] * len(rows),
             shifts,
@@ -210,37 +210,33 @@ class PlantedFrames:
         """Whether a planted bone is held at a target at a frame."""
         return not math.isnan(self.bake_frames.targets.rotations[self.rows[row], c, 0])
 
-    def hold(self, rows: Rows, c: int, anchor: PlantAnchor | None, poses: JointPoses) -> None:
+    def hold(self, rows: Rows, c: int, anchor: Array | None, poses: JointPoses) -> None:
         """Plant a bone: at its target if it has one, else at an anchor, or where it lies on the ground.
 
         Args:
             rows: (R,) at which the constraint is planted.
-            anchor: place of the bone without a target.
+            anchor: (4, 4) place of the bone without a target, in the world.
             poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """
-        constraint, tracks, places = self.constraints[c], self.tracks, self.rows[rows].tolist()
-        for row, place in zip(rows.tolist(), places, strict=True):
-            held = anchor
-            if self.has_target(row, c):
-                target = self.bake_frames.targets.sample(place, c)
-                assert target.rotation is not None
-                held = PlantAnchor.of(Transform(target.point, target.rotation), self.worlds[row])
-            assert held is not None
-            self.anchors[row][c] = held
+        constraint, tracks, places = self.constraints[c], self.tracks, self.rows[rows]
+        targets = self.bake_frames.targets
+        rotations = unit(targets.rotations[places, c], axis=-1)
+        held = compose(self.worlds[rows], affine(targets.points[places, c], rotations))
+        if anchor is not None:
+            held[np.isnan(rotations[:, 0])] = anchor
         ground = tracks.ground if constraint.on_ground and not constraint.target else None
         if ground is not None and constraint.holds.ground:
-            first = self.anchors[rows[0]][c]
-            along = ground.carried(first, max(places[0] - 1, 0), self.rows[rows])
-            for row, held in zip(rows.tolist(), along, strict=True):
-                self.anchors[row][c] = held
+            held = ground.carried(held[0], max(int(places[0]) - 1, 0), places)
         if not all(constraint.holds):
-            self._hold_animated(rows, c, poses)
+            self._release(held, rows, c, poses)
         if ground is not None:
-            for row, place in zip(rows.tolist(), places, strict=True):
-                self.anchors[row][c] = ground.lying(self.anchors[row][c], place, c, constraint.holds.rotation)
+            for k, place in enumerate(places.tolist()):
+                held[k] = ground.lying(held[k], place, c, constraint.holds.rotation)
+        assert not np.isnan(held).any()
+        self.anchors[rows, c] = held
 
-    def _hold_animated(self, rows: Rows, c: int, poses: JointPoses) -> None:
-        """Let components of a planted bone that are not held follow the animation; see `hold`."""
+    def _release(self, held: Array, rows: Rows, c: int, poses: JointPoses) -> None:
+        """Let components of places (R, 4, 4) that are not held follow the animation, in place; see `hold`."""
         constraint, unturned = self.constraints[c], self.tracks.unturned
         skeleton, worlds, bones = self.bake_frames.skeleton, self.worlds[rows], self.bones.at(rows)
         tip = skeleton.index(constraint.tip)
@@ -248,25 +244,22 @@ class PlantedFrames:
         if constraint.on_ground and unturned is not None:
             animated_poses = JointPoses(unturned[self.rows[rows]], poses.translations)
             rotations = bones.transforms(skeleton, *animated_poses)[1][:, tip]
-        heads = move(worlds, heads - self.shifts[rows])
-        axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
-        for row, head, columns in zip(rows.tolist(), heads, axes, strict=True):
-            animated = PlantAnchor(head, columns)
-            self.anchors[row][c] = self.anchors[row][c].held(animated, constraint.holds)
-
-    def held_target(self, row: int, c: int) -> TargetSample:
-        """The place of a planted bone in armature space; frames share equal ones."""
-        if self.has_target(row, c):
-            return self.bake_frames.targets.sample(int(self.rows[row]), c)
-        anchor, world = self.anchors[row][c], self.worlds[row]
-        key = anchor.head.tobytes(), anchor.axes.tobytes(), world.tobytes()
-        if key not in self._held:
-            self._held[key] = anchor.seen(world)
-        return self._held[key]
+        animated = compose(worlds, affine(heads - self.shifts[rows], rotations))
+        if not constraint.holds.ground:
+            held[:, :2, 3] = animated[:, :2, 3]
+        if not constraint.holds.height:
+            held[:, 2, 3] = animated[:, 2, 3]
+        if not constraint.holds.rotation:
+            held[:, :3, :3] = animated[:, :3, :3]
 
     def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
-        """(R, 3) heads and (R, 4) rotations of a planted bone."""
-        return targets_of([self.held_target(row, c) for row in rows.tolist()])
+        """(R, 3) heads and (R, 4) unit rotations of a planted bone, armature space."""
+        places, targets = self.rows[rows], self.bake_frames.targets
+        heads, rotations = seen(self.anchors[rows, c], self.worlds[rows])
+        has_target = ~np.isnan(targets.rotations[places, c, 0])
+        heads[has_target] = targets.points[places[has_target], c]
+        rotations[has_target] = targets.rotations[places[has_target], c]
+        return heads, unit(rotations, axis=-1)
 
     def store(self) -> None:
         """Store everything in the bake's frames."""
@@ -466,12 +459,13 @@ class _GroupSolver:
         arms = np.einsum("rij,rj->ri", turns, heads[:, foot] - heads[:, tips[0]])
         places, turned_axes = heads[:, tips[0]] + arms, turns @ axes[:, foot]
         places[:, 2] += lift
+        brought = np.tile(np.eye(4), (len(times), 1, 1))
+        brought[:, :3, :3], brought[:, :3, 3] = turned_axes, places
         by_limits: dict[object, list[int]] = {}
         for row in rows.tolist():
             by_limits.setdefault(frames.bake_frames.limits[int(frames.rows[row])], []).append(row)
         for same in by_limits.values():
-            anchors = {row: PlantAnchor(places[row], turned_axes[row]) for row in same}
-            self._bring(leg, planting[0], anchors, poses)
+            self._bring(leg, planting[0], np.array(same), brought[same], poses)
         _, rotations = frames.transforms(poses)
         for tip in set(tips) - {foot}:
             rests = np.broadcast_to(frames.bones.rests[:, tip], (len(times), 4))
@@ -491,11 +485,9 @@ class _GroupSolver:
         axes = np.einsum("rij,rkjl->rkil", worlds[:, :3, :3], axes)
         return heads, axes / np.linalg.norm(axes, axis=-2, keepdims=True)
 
-    def _bring(
-        self, leg: Sequence[int], c: int, anchors: Mapping[int, PlantAnchor], poses: JointPoses
-    ) -> None:
-        """Bring the last joint of a leg to anchors by row, from poses of all rows."""
-        frames, skeleton, rows = self.frames, self.frames.bake_frames.skeleton, np.array(list(anchors))
+    def _bring(self, leg: Sequence[int], c: int, rows: Rows, anchors: Array, poses: JointPoses) -> None:
+        """Bring the last joint of a leg to anchors (R, 4, 4) at rows, from poses of all rows."""
+        frames, skeleton = self.frames, self.frames.bake_frames.skeleton
         constraints = list(frames.constraints)
         name = skeleton.joints[leg[-1]].name
         constraints[c] = replace(
@@ -506,8 +498,8 @@ class _GroupSolver:
         )
         places = frames.rows[rows]
         targets = frames.bake_frames.targets.at(places).copy()
-        seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
-        targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
+        heads, rotations = seen(anchors, frames.worlds[rows])
+        targets.points[:, c], targets.rotations[:, c] = heads, unit(rotations, axis=-1)
         batch = self._solved_alone(
             places, constraints=constraints, active=(c,), targets=targets, base=poses.at(rows)
         )
@@ -580,18 +572,19 @@ class _GroupSolver:
                 return segment
             placed_joints = forward_kinematics(skeleton, self._unplanted_pose(segment, held))
             world = frames.worlds[segment.first]
-            return replace(segment, anchors={c: PlantAnchor.of(placed_joints[tips[c]], world) for c in held})
+            return replace(segment, anchors={c: place_of(placed_joints[tips[c]], world) for c in held})
         anchors = {c: ended.anchors[c] for c in held if c in ended.anchors}
         if len(anchors) < len(held):
             placed_joints = forward_kinematics(skeleton, ended.keyed)
-            anchors = {c: anchors.get(c) or PlantAnchor.of(placed_joints[tips[c]], ended.world) for c in held}
+            placed_anchors = {c: place_of(placed_joints[tips[c]], ended.world) for c in held}
+            anchors = placed_anchors | anchors
         if self.chains.keeps_body:
             return replace(segment, anchors=anchors, released=self._released(segment))
         before = ended.segment
         turns, drift = {**before.turns, **ended.let_go(segment.moved, root_bone)}, before.drift
         if not segment.planted and ended.base >= 0:  # the root bone goes on beside its animation
             solved, animated = (
-                ended.world @ homogeneous(forward_kinematics(skeleton, pose)[root_bone])
+                place_of(forward_kinematics(skeleton, pose)[root_bone], ended.world)
                 for pose in (ended.keyed, ended.animated)
             )
             drift = solved @ inverse(animated)
@@ -755,7 +748,7 @@ class _GroupSolver:
         self._ended = SegmentEnd(
             segment,
             base,
-            {c: frames.anchors[last][c] for c in segment.planted},
+            {c: frames.anchors[last, c] for c in segment.planted},
             frames.keyed.pose(last),
             frames.solved.pose(last),
             frames.animated.pose(last),

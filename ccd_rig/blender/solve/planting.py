@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 from ...errors import RigError
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import (
     Array,
+    Mask,
+    compose,
     conjugate,
     inverse,
     matrices,
@@ -35,8 +38,8 @@ from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
 from ...solvers.problem_tables import Bones
 from ..properties.constraint_kinds import different_ends
-from ..properties.constraint_values import Constraint, Holds, TargetSample
-from ..scene.targets import orthonormal, orthonormals
+from ..properties.constraint_values import Constraint
+from ..scene.targets import orthonormals
 
 # Support chains ---------------------------------------------------------------------------------------------
 
@@ -87,35 +90,41 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
 # Anchors and contacts ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PlantAnchor:
-    """The place of a planted bone in the world, in double precision."""
+def place_of(transform: Transform, world: Array) -> Array:
+    """(4, 4) place of a bone in the world, in double precision; its axes are columns.
 
-    head: Array  # (3,)
-    axes: Array  # (3, 3), the bone's axes as columns, as the armature object's matrix has them
+    Args:
+        transform: of the bone, armature space.
+        world: (4, 4) armature space to world.
+    """
+    rotation = unit(np.array(transform.rotation[:]))
+    return compose(world, affine(np.array(transform.translation[:]), rotation))
 
-    @classmethod
-    def of(cls, transform: Transform, world: Array) -> PlantAnchor:
-        """The anchor of a placed bone.
 
-        Args:
-            transform: of the bone, armature space.
-            world: (4, 4) armature space to world.
-        """
-        head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
-        return cls(head, world[:3, :3] @ _axes(transform))
+def affine(heads: Array, rotations: Array) -> Array:
+    """(..., 4, 4) matrices of heads (..., 3) and unit rotations (..., 4)."""
+    frames = np.zeros((*heads.shape[:-1], 4, 4))
+    frames[..., :3, :3] = np.moveaxis(matrices(np.moveaxis(rotations, -1, 0)), (0, 1), (-2, -1))
+    frames[..., :3, 3], frames[..., 3, 3] = heads, 1.0
+    return frames
 
-    def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
-        """The anchor, with components that are not held from the animation."""
-        keeps = np.array((holds.ground, holds.ground, holds.height))
-        head = np.where(keeps, self.head, animated.head)
-        return PlantAnchor(head, self.axes if holds.rotation else animated.axes)
 
-    def seen(self, world: Array) -> TargetSample:
-        """The anchor in armature space, for the present place of the armature object."""
-        back = inverse(world)
-        head = back[:3, :3] @ self.head + back[:3, 3]
-        return TargetSample(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
+def seen(anchors: Array, worlds: Array) -> tuple[Array, Array]:
+    """Heads (..., 3) and rotations (..., 4) of anchors (..., 4, 4) in armature space, rounded as targets are.
+
+    Rotations are the nearest, see `targets.orthonormals`. Anchors that are NaN give NaN.
+
+    Args:
+        worlds: (..., 4, 4) armature space to world.
+
+    Raises:
+        RigError: the armature object is flat.
+    """
+    frames = np.float32(compose(inverse(worlds), anchors)).astype(np.float64)
+    rotations = orthonormals(frames[..., :3, :3])
+    if (np.isnan(rotations) & ~np.isnan(anchors[..., :1, 0])).any():
+        raise RigError("the armature object has a scale of 0: give it another scale")
+    return frames[..., :3, 3], np.float32(rotations).astype(np.float64)
 
 
 @dataclass
@@ -123,10 +132,16 @@ class Contacts:
     """Contacts and keyed poses of a figure in S solved frames."""
 
     bases: list[int]  # index of the constraint on whose bone the figure hangs, or -1
-    anchors: list[dict[int, PlantAnchor]]  # of each planted constraint
+    # (S, C, 4, 4) places of planted bones in the world, in double precision; NaN where nothing is planted.
+    anchors: Array
     moved: list[frozenset[int]]  # joints of the legs, and the root bone, that anything moves
     rotations: Array  # (S, J, 4) of legs and root bone, blended by influence
     translations: Array  # (S, J, 3) likewise
+
+    @cached_property
+    def planted(self) -> Mask:
+        """(S, C) whether a constraint holds its bone."""
+        return ~np.isnan(self.anchors[..., 0, 0])
 
     def without_first(self, count: int) -> Contacts:
         """A copy without the first frames."""
@@ -137,36 +152,6 @@ class Contacts:
             self.rotations[count:],
             self.translations[count:],
         )
-
-
-def upright(axes: Array) -> Quaternion:
-    """The rotation nearest to axes (3, 3), see `targets.orthonormal`."""
-    rotation = orthonormal(Matrix(axes.tolist()))
-    if rotation is None:
-        raise RigError("the armature object has a scale of 0: give it another scale")
-    return rotation
-
-
-def homogeneous(transform: Transform) -> Array:
-    """(4, 4) of a rigid transform."""
-    transformation = np.eye(4)
-    transformation[:3, :3] = _axes(transform)
-    transformation[:3, 3] = transform.translation[:]
-    return transformation
-
-
-def _axes(transform: Transform) -> Array:
-    """(3, 3) rotation of a rigid transform, in double precision; plain numbers are fastest for one."""
-    rotation = transform.rotation
-    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
-    double = 2.0 / (w * w + x * x + y * y + z * z)
-    return np.array(
-        (
-            (1.0 - double * (y * y + z * z), double * (x * y - w * z), double * (x * z + w * y)),
-            (double * (x * y + w * z), 1.0 - double * (x * x + z * z), double * (y * z - w * x)),
-            (double * (x * z - w * y), double * (y * z + w * x), 1.0 - double * (x * x + y * y)),
-        )
-    )
 
 
 RETURN = 8.0
@@ -315,13 +300,6 @@ def placed(
     lever = heads[rows, root_bone] - heads[rows, tips]
     head = targets[0] + rotate(turn, lever.T).T
     put_root(poses, bones, root_bone, (head, multiply(turn, axes[rows, root_bone].T).T))
-
-
-def targets_of(samples: Sequence[TargetSample]) -> tuple[Array, Array]:
-    """(R, 3) points and (R, 4) unit rotations of targets with rotations."""
-    points = np.array([sample.point[:] for sample in samples])
-    rotations = np.array([() if sample.rotation is None else sample.rotation[:] for sample in samples])
-    return points, unit(rotations, axis=-1)
 
 
 def put_root(poses: JointPoses, bones: Bones, root_bone: int, to: tuple[Array, Array]) -> None:
