@@ -393,11 +393,11 @@ class TargetReader:
             with np.errstate(divide="ignore", invalid="ignore"):
                 directions[:, self._directed] = axes / length(axes, axis=-1)[..., None]
         for c in self._balances:
-            axes = self.sources[c].constraint.balance_axes
-            if sum(axes) == 1:  # the normal of a plane
-                directions[:, c] = worlds[:, axes.index(True), :3]
-            elif sum(axes) == 2:  # the direction of a line
-                directions[:, c] = to_armature[:, 0, :3, axes.index(False)]
+            counts = self.sources[c].constraint.balance_axes
+            if sum(counts) == 1:  # the normal of a plane
+                directions[:, c] = worlds[:, counts.index(True), :3]
+            elif sum(counts) == 2:  # the direction of a line
+                directions[:, c] = to_armature[:, 0, :3, counts.index(False)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 sizes = length(directions[:, c], axis=-1)[:, None]
                 directions[:, c] = np.round(directions[:, c] / sizes, STRAIGHT)

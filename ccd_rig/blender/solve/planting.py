@@ -120,11 +120,11 @@ def seen(anchors: Array, worlds: Array) -> tuple[Array, Array]:
     Raises:
         RigError: the armature object is flat.
     """
-    frames = np.float32(compose(inverse(worlds), anchors)).astype(np.float64)
+    frames = compose(inverse(worlds), anchors).astype(np.float32).astype(np.float64)
     rotations = orthonormals(frames[..., :3, :3])
     if (np.isnan(rotations) & ~np.isnan(anchors[..., :1, 0])).any():
         raise RigError("the armature object has a scale of 0: give it another scale")
-    return frames[..., :3, 3], np.float32(rotations).astype(np.float64)
+    return frames[..., :3, 3], rotations.astype(np.float32).astype(np.float64)
 
 
 @dataclass
