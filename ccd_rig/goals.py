@@ -485,11 +485,13 @@ class BalanceGoal(Goal):
 
     Attributes:
         target: of the centre of mass, in model space.
-        axes: whether the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
-            True over a line.
+        axes: whether X, Y and Z count: (True, True, False) is over a point of the ground, one True over a
+            line.
         weight, priority: as in `PositionGoal`.
         joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
         chain_length: number of joints, counted from `joint`; 0 means all up to the root.
+        direction: in model space, of the only axis that counts, or of the only one that does not; None: it is
+            the model's own axis.
     """
 
     number: ClassVar[int] = 4
@@ -501,6 +503,7 @@ class BalanceGoal(Goal):
     priority: int = 0
     joint: str | None = None
     chain_length: int = 0
+    direction: Vector | None = None
 
     @property
     def name(self) -> str:
@@ -518,6 +521,8 @@ class BalanceGoal(Goal):
         _check_count("balance goal", "chain_length", self.chain_length)
         if self.chain_length and self.joint is None:
             raise InvalidInput("balance goal: chain_length is counted from a joint: name it")
+        if self.direction is not None:
+            object.__setattr__(self, "direction", _unit(self.direction, "balance goal: direction"))
 
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         """Indices of the joints that may turn for the balance, parents before children, locked ones too."""
@@ -534,7 +539,12 @@ class BalanceGoal(Goal):
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         total_mass(skeleton)
-        return {"goal_axis": tuple(map(float, self.axes))}
+        count = sum(self.axes)
+        if count == 3:
+            return {"goal_scale": 1.0}
+        alone = Vector([float(counts == (count == 1)) for counts in self.axes])
+        axis = alone if self.direction is None else self.direction
+        return {"goal_axis": unit_rows([axis[:]]), "goal_scale": float(count == 2)}
 
     def check(self, skeleton: Skeleton) -> None:
         total_mass(skeleton)

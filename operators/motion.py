@@ -12,7 +12,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.retarget import bone_map, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
-from ..ccd_rig.blender.walk import report as walk_report
+from ..ccd_rig.blender.walk import walk
 from ..ccd_rig.blender.walk.walk import Walked, choice_of, walk_steps
 from ..ccd_rig.errors import CCDRigError
 from . import command
@@ -210,11 +210,11 @@ class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
         group = self._rig.ccd_rig.walk
         if group.cycle is None:
             group.cycle = self._playing  # a second run walks the cycle, not the walk
-        lines = walk_report.lines(result)
+        lines = walk.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])
         end, last = self._scene.frame_end, result.frames[-1]
         if last > end:
             self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
-        for warning in walk_report.warnings(result):
+        for warning in walk.warnings(result):
             self.tell("WARNING", warning)

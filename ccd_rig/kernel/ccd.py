@@ -49,6 +49,7 @@ from .goals import (
     POLE,
     POSITION,
     WINDOW,
+    counted_part,
     gather_mass,
     goal_point,
     heads_between,
@@ -341,9 +342,7 @@ def add_balance(p, k, i, count):
     if mass <= 0.0:
         return count
     arm = scaled(subtract(vector_at(p.below, 4 * i), scaled(head, mass)), share)
-    way = subtract(vector_at(p.target, 4 * k), scaled(total_moment(p), share))
-    axes = vector_at(p.goal_axis, 3 * k)
-    way = Vector(way.x * axes.x, way.y * axes.y, way.z * axes.z)
+    way = counted_part(p, k, subtract(vector_at(p.target, 4 * k), scaled(total_moment(p), share)))
     return add_pair(p, count, arm, add(arm, way), p.goal_weight[k])
 
 
@@ -511,10 +510,7 @@ def step_slide(p, i, column, fraction):
         elif p.goal_kind[k] == BALANCE:
             gather_mass(p)
             gain = p.below[4 * i + 3] / p.total_mass
-            way = subtract(target, scaled(total_moment(p), 1.0 / p.total_mass))
-            way = Vector(
-                way.x * p.goal_axis[3 * k], way.y * p.goal_axis[3 * k + 1], way.z * p.goal_axis[3 * k + 2]
-            )
+            way = counted_part(p, k, subtract(target, scaled(total_moment(p), 1.0 / p.total_mass)))
         else:
             continue
         along += weight * gain * dot(axis, way)

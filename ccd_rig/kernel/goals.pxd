@@ -27,6 +27,7 @@ cdef Vector total_moment(Problem p) noexcept nogil
 cdef void slopes(Problem p) noexcept nogil
 cdef void place_columns(Problem p, Py_ssize_t i) noexcept nogil
 cdef void put_axis(Problem p, Py_ssize_t column, Vector v) noexcept nogil
+cdef Vector counted_part(Problem p, Py_ssize_t k, Vector v) noexcept nogil
 cdef void goal_slopes(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t)
 cdef void point_rows(Problem p, Py_ssize_t row, Py_ssize_t joint, Vector point, double factor) noexcept nogil

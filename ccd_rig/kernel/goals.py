@@ -10,7 +10,7 @@ the root of the goal's weight.
 | orientation | rotation vector from the target to a joint's frame | quaternion |
 | direction | from the target to an axis of a joint, on two axes across the target | unit vector |
 | pole | angle about the chain's line from the target to its bend, past its play, weighted | point |
-| balance | from the target to the centre of mass, on the axes that count | point |
+| balance | from the target to the centre of mass, along an axis, across it, or whole | point |
 | window | excess length of a part of a chain; inactive below 0 | longest extent |
 """
 
@@ -159,9 +159,7 @@ def measure_goal(p, k):
         p.bend_share[k], p.play[k], p.turned[k] = p.bend[6], p.bend[7], p.bend[8]
     elif kind == BALANCE:
         gather_mass(p)
-        off = subtract(scaled(total_moment(p), 1.0 / p.total_mass), target)
-        axes = vector_at(p.goal_axis, 3 * k)
-        off = Vector(off.x * axes.x, off.y * axes.y, off.z * axes.z)
+        off = counted_part(p, k, subtract(scaled(total_moment(p), 1.0 / p.total_mass), target))
         put_rows(p, row, scaled(off, by_length))
         p.distance[k] = length(off)
     else:
@@ -386,6 +384,13 @@ def total_moment(p):
         )
         sum_ = add(sum_, scaled(middle, p.mass[i]))
     return sum_
+
+
+def counted_part(p, k, v):
+    """The part of a vector that counts for a balance: across its axis if its scale is 1, else along it."""
+    axis = vector_at(p.goal_axis, 3 * k)
+    along = scaled(axis, dot(axis, v))
+    return subtract(v, along) if p.goal_scale[k] == 1.0 else along
 
 
 # Jacobian -------------------------------------------------------------------------------------------
@@ -647,8 +652,8 @@ def share_slope(size, full):
 
 
 def balance_rows(p, k, factor):
-    """Add rows of the centre of mass, on the axes that count."""
-    x, axes = p.first_row[k] * p.columns, vector_at(p.goal_axis, 3 * k)
+    """Add rows of the centre of mass, as far as it counts."""
+    x = p.first_row[k] * p.columns
     y, z = x + p.columns, x + 2 * p.columns
     share = factor / p.total_mass
     for n in range(p.evaluated_count):
@@ -662,16 +667,18 @@ def balance_rows(p, k, factor):
                 move = cross(axis, arm)
                 if column >= slides:
                     move = scaled(axis, mass)
-                p.slope[x + column] += share * axes.x * move.x
-                p.slope[y + column] += share * axes.y * move.y
-                p.slope[z + column] += share * axes.z * move.z
+                move = counted_part(p, k, move)
+                p.slope[x + column] += share * move.x
+                p.slope[y + column] += share * move.y
+                p.slope[z + column] += share * move.z
     for c in range(p.couplings):
         i, driver = p.coupled_joint[c], p.coupled_driver[c]
         if p.width[driver] == 1 and p.below[4 * i + 3] > 0.0:
             shift, rate = coupled_shift(p, c)
             axis = rotate(quaternion_at(p.shift_base, 4 * i), vector_at(p.coupled_axis, 3 * c))
             move = scaled(axis, share * rate * p.mobility[3 * driver] * p.below[4 * i + 3])
+            move = counted_part(p, k, move)
             column = p.first_column[driver]
-            p.slope[x + column] += axes.x * move.x
-            p.slope[y + column] += axes.y * move.y
-            p.slope[z + column] += axes.z * move.z
+            p.slope[x + column] += move.x
+            p.slope[y + column] += move.y
+            p.slope[z + column] += move.z

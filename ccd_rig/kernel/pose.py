@@ -804,28 +804,56 @@ def solve_poses(
         distances, misses: (B, G) written, in the model's unit and radians.
         is_retry: False for a first solve; True to go on from its best pose where goals are missed, by other
             starts, then as near as it gets.
+
+    Raises:
+        ValueError: arrays of other sizes, numbers that are out of range.
     """
-    check_poses(
-        p,
-        rotations,
-        translations,
-        targets,
-        weights,
-        pole_angles,
-        offsets,
-        rests,
-        tolerances,
-        reference_rotations,
-        reference_translations,
-        start_rotations,
-        start_translations,
-        start_is_turn,
-        statuses,
-        steps,
-        distances,
-        misses,
-    )
-    size = rotations.shape[0]
+    check_ready(p)
+    size, joints, goals = rotations.shape[0], p.joints, p.goals
+    references, starts = reference_rotations.shape[0], start_rotations.shape[0]
+    check_size(rotations, size, 4 * joints)
+    check_size(translations, size, 3 * joints)
+    check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(weights, size, goals)
+    check_size_or_one(pole_angles, size, goals)
+    check_size_or_one(offsets, size, 3 * joints)
+    check_size(rests, offsets.shape[0], 4 * joints)
+    check_size(reference_rotations, references, 4 * joints)
+    check_size(reference_translations, references, 3 * joints)
+    check_size(start_rotations, starts, 4 * joints)
+    check_size(start_translations, starts, 3 * joints)
+    check_size(distances, size, goals)
+    check_size(misses, size, goals)
+    if (
+        (tolerances.shape[0] != size and tolerances.shape[0] != 1)
+        or (references != size and references != 0)
+        or start_is_turn.shape[0] != starts
+        or start_is_turn.shape[1] != joints
+        or statuses.shape[0] != size
+        or steps.shape[0] != size
+    ):
+        raise ValueError(MISFIT)
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    check_targets(p, targets)
+    check_numbers("weights", weights, 0)
+    for row in range(weights.shape[0]):
+        for n in range(goals):
+            if not weights[row, n] >= SMALLEST:
+                raise ValueError(f"kernel: weights must be {SMALLEST:g} or more")
+    check_numbers("pole angles", pole_angles, 0)
+    check_numbers("offsets", offsets, 0)
+    check_numbers("rests", rests, 4)
+    check_numbers("reference rotations", reference_rotations, 4)
+    check_numbers("reference translations", reference_translations, 0)
+    check_numbers("start rotations", start_rotations, 4)
+    check_numbers("start translations", start_translations, 0)
+    for row in range(tolerances.shape[0]):
+        if not SMALLEST <= tolerances[row] <= LARGEST:
+            raise ValueError(f"kernel: tolerances must be {SMALLEST:g} to {LARGEST:g}")
+    for row in range(size):
+        if not 0 <= steps[row] <= MOST_STEPS:
+            raise ValueError(f"kernel: steps must be 0 to {MOST_STEPS}")
     p.is_busy = True
     with nogil:
         for k in range(size):
@@ -898,75 +926,6 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
     p.is_busy = False
-
-
-def check_poses(
-    p,
-    rotations,
-    translations,
-    targets,
-    weights,
-    pole_angles,
-    offsets,
-    rests,
-    tolerances,
-    reference_rotations,
-    reference_translations,
-    start_rotations,
-    start_translations,
-    start_is_turn,
-    statuses,
-    steps,
-    distances,
-    misses,
-):
-    """Raise ValueError unless the arrays of `solve_poses` have sound sizes and numbers."""
-    check_ready(p)
-    size, joints, goals = rotations.shape[0], p.joints, p.goals
-    references, starts = reference_rotations.shape[0], start_rotations.shape[0]
-    check_size(rotations, size, 4 * joints)
-    check_size(translations, size, 3 * joints)
-    check_size_or_one(targets, size, 4 * goals)
-    check_size_or_one(weights, size, goals)
-    check_size_or_one(pole_angles, size, goals)
-    check_size_or_one(offsets, size, 3 * joints)
-    check_size(rests, offsets.shape[0], 4 * joints)
-    check_size(reference_rotations, references, 4 * joints)
-    check_size(reference_translations, references, 3 * joints)
-    check_size(start_rotations, starts, 4 * joints)
-    check_size(start_translations, starts, 3 * joints)
-    check_size(distances, size, goals)
-    check_size(misses, size, goals)
-    if (
-        (tolerances.shape[0] != size and tolerances.shape[0] != 1)
-        or (references != size and references != 0)
-        or start_is_turn.shape[0] != starts
-        or start_is_turn.shape[1] != joints
-        or statuses.shape[0] != size
-        or steps.shape[0] != size
-    ):
-        raise ValueError(MISFIT)
-    check_numbers("rotations", rotations, 4)
-    check_numbers("translations", translations, 0)
-    check_targets(p, targets)
-    check_numbers("weights", weights, 0)
-    for row in range(weights.shape[0]):
-        for n in range(goals):
-            if not weights[row, n] >= SMALLEST:
-                raise ValueError(f"kernel: weights must be {SMALLEST:g} or more")
-    check_numbers("pole angles", pole_angles, 0)
-    check_numbers("offsets", offsets, 0)
-    check_numbers("rests", rests, 4)
-    check_numbers("reference rotations", reference_rotations, 4)
-    check_numbers("reference translations", reference_translations, 0)
-    check_numbers("start rotations", start_rotations, 4)
-    check_numbers("start translations", start_translations, 0)
-    for row in range(tolerances.shape[0]):
-        if not SMALLEST <= tolerances[row] <= LARGEST:
-            raise ValueError(f"kernel: tolerances must be {SMALLEST:g} to {LARGEST:g}")
-    for row in range(size):
-        if not 0 <= steps[row] <= MOST_STEPS:
-            raise ValueError(f"kernel: steps must be 0 to {MOST_STEPS}")
 
 
 def check_size(values, rows, columns):

@@ -101,6 +101,7 @@ class Problem:
                 coupled_joint, coupled_driver (C), coupled_axis (3C), first_knot (C + 1), knots (KNOT each);
                 goal_kind (G), goal_joint (G), goal_root (G), goal_rank (G), goal_point (3G), goal_weight (G),
                 goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G), goal_lever (G);
+                goal_axis and goal_scale of a balance: its axis, or 0, and 1 if what is across it counts;
                 goal_tip (G) 1 where the last two joints are solved by the law of cosines; 2 where the two
                 that move a limb's point start from it, its middle joint about the first axis of its metric;
                 serves (G J) 0 or 1: whether a joint may move for a goal.
@@ -216,10 +217,12 @@ class Problem:
                 raise ValueError("kernel: goal_rank must be -1 for reach windows, and for these alone")
             if not self.goal_weight[k] >= SMALLEST:
                 raise ValueError(f"kernel: goal_weight must be {SMALLEST:g} or more")
-            if self.goal_kind[k] == DIRECTION:
+            if self.goal_kind[k] == DIRECTION or self.goal_kind[k] == BALANCE:
                 axis = vector_at(self.goal_axis, 3 * k)
-                if fabs(dot(axis, axis) - 1.0) > UNIT_SLACK:
-                    raise ValueError("kernel: goal_axis of a direction must have length 1")
+                square = dot(axis, axis)
+                is_whole = self.goal_kind[k] == BALANCE and square == 0.0
+                if fabs(square - 1.0) > UNIT_SLACK and not is_whole:
+                    raise ValueError("kernel: goal_axis of a direction or a balance must have length 1")
             if self.goal_kind[k] != BALANCE:
                 i = self.goal_joint[k]
                 while i > self.goal_root[k]:

@@ -335,6 +335,15 @@ class Skeleton:
             replace(joint, **changes[joint.name]) if joint.name in changes else joint for joint in self.joints
         )
 
+    def with_lengths(self, lengths: Iterable[float]) -> Skeleton:
+        """The same skeleton with bones of these lengths; itself where they have them."""
+        changes = {
+            joint.name: {"length": float(length)}
+            for joint, length in zip(self.joints, lengths, strict=True)
+            if joint.length != length
+        }
+        return self.replace(changes) if changes else self
+
 
 def slides_of(joint: Joint, translation: Vector) -> tuple[float, ...]:
     """The parts of a joint's translation relative to rest along its slides, model units."""

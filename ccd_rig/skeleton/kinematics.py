@@ -21,7 +21,7 @@ from mathutils import Quaternion, Vector
 
 from ..kernel import POLE_NOISE, measure_bend, place_joints
 from ..limits.shapes import as_hinge
-from ..maths.batch import Array
+from ..maths.batch import Array, directions, dot, length
 from ..maths.rotations import FULL_TURN
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose
@@ -162,6 +162,25 @@ def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float)
     points = np.array([*(head[:] for head in heads), end[:]], np.float64).reshape(-1)
     measure_bend(points, np.array(axis[:], np.float64), scale, bend)
     return Vector(bend.tolist())
+
+
+BENT = 1e-3
+"""Least bend of a chain with a side, as a part of its length."""
+
+
+def bend_sides(heads: Array, end: Array, size: float) -> Array:
+    """(F, 3) unit vectors from the line of a chain towards its bend; 0 where it is straight.
+
+    Args:
+        heads: (F, K, 3) of the chain's joints, root first.
+        end: (F, 3) of its last joint.
+        size: length of the chain.
+    """
+    line = directions(end - heads[:, 0])[:, None]
+    inner = heads - heads[:, :1]
+    inner -= dot(inner, line, -1)[..., None] * line
+    mean = inner.sum(axis=1) / max(heads.shape[1] - 1, 1)  # the root's own is 0
+    return np.where(length(mean, -1)[:, None] > BENT * size, directions(mean), 0.0)
 
 
 def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> BendAxis:

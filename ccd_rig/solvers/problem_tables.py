@@ -15,7 +15,7 @@ from ..limits.shapes import Limit, as_hinge, limit_row
 from ..maths.batch import Array, length, rotate, unit, unit_rows
 from ..maths.rotations import between
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import Transform
+from ..skeleton.kinematics import Transform, forward_kinematics_of_frames
 
 WINDOW = 5
 """The kernel's number of a reach window."""
@@ -46,6 +46,16 @@ class Bones(NamedTuple):
         if len(self.offsets) == 1:
             return self
         return Bones(np.ascontiguousarray(self.offsets[rows]), np.ascontiguousarray(self.rests[rows]))
+
+    def transforms(self, skeleton: Skeleton, rotations: Array, translations: Array) -> tuple[Array, Array]:
+        """(B, J, 3) heads and (B, J, 4) unit rotations of poses in model space.
+
+        Args:
+            rotations: (B, J, 4) of any length.
+            translations: (B, J, 3)
+        """
+        rotations = unit(rotations, axis=-1)
+        return forward_kinematics_of_frames(skeleton, self.offsets, self.rests, rotations, translations)
 
 
 class GoalSettings(NamedTuple):

@@ -7,7 +7,7 @@ import math
 import pytest
 from chains import Z
 from goal_solves import CONVERGED, meet
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import (
@@ -63,6 +63,24 @@ def test_balance_over_a_line_leaves_the_other_axis_free():
     result = meet(skeleton, [goal])
     assert result.status is CONVERGED
     assert abs(centre_of_mass(skeleton, forward_kinematics(skeleton, result.pose)).x - 0.3) < 2e-3
+
+
+@pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
+@pytest.mark.parametrize("axes", [(True, False, False), (True, True, False)])
+def test_balance_along_any_direction(solver, axes):
+    """The centre of mass comes into the plane across a slanting direction, or on the line along it."""
+    skeleton, way, target = walker(), Vector((0.3, -0.5, 0.8)).normalized(), Vector((0.1, 0.2, 1.1))
+    goal = BalanceGoal(target, axes, direction=3.0 * way)
+    before = forward_kinematics(skeleton, Pose.rest(skeleton))
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=Solver[solver]))
+    for transforms, is_met in ((before, False), (forward_kinematics(skeleton, result.pose), True)):
+        off = centre_of_mass(skeleton, transforms) - target
+        along = off.dot(way)
+        wanted = abs(along) if sum(axes) == 1 else (off - along * way).length
+        assert measure(goal, skeleton, transforms).distance == pytest.approx(wanted, abs=1e-6)
+        assert (wanted <= 1e-4) == is_met
+    with pytest.raises(InvalidInput, match="balance goal: direction must not be zero"):
+        BalanceGoal(target, axes, direction=(0.0, 0.0, 0.0))
 
 
 def test_balance_by_some_joints_leaves_the_others_as_they_are():

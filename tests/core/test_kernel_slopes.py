@@ -73,7 +73,8 @@ def goal_of(kind: str, skeleton: Skeleton, rng: random.Random) -> Goal:
             root.name, skeleton.joints[-1].name, [rng.uniform(-5.0, 5.0) for _ in range(3)], weight
         )
     axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
-    return BalanceGoal(centre_of_mass(skeleton, transforms), axes, weight)
+    direction = rng.choice((None, Vector([rng.gauss(0.0, 1.0) for _ in range(3)])))
+    return BalanceGoal(centre_of_mass(skeleton, transforms), axes, weight, direction=direction)
 
 
 class Measured:

@@ -392,7 +392,7 @@ class Tracks:
     def of(cls, samples: Samples, support_chains: SupportChains) -> Tracks:
         """Tracks of frames that are not solved yet."""
         shifts = samples.rig.bones.shifts([support_chains.root_bone])[:, 0]
-        unsolved = Contacts([], [], [], np.empty((0, 0, 4)), np.empty((0, 0, 3)))
+        unsolved = Contacts([], np.empty((0, 0, 4, 4)), [], np.empty((0, 0, 4)), np.empty((0, 0, 3)))
         return cls(support_chains, samples.worlds, shifts, unsolved)
 
     def without_first(self, rows: int) -> Tracks:

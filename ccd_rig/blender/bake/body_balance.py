@@ -33,7 +33,6 @@ from ...maths.batch import (
     unit,
 )
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.drag import Support
 from ...solvers.problem_tables import Bones
 from ..solve.planting import JointPoses
@@ -93,7 +92,7 @@ class Balance:
             masses = np.array([joint.length for joint in skeleton.joints])
         self.masses = masses / masses.sum()
         self.centres = np.array([joint.centre for joint in skeleton.joints])
-        heads, turns = self._transforms(poses)
+        heads, turns = self.bones.transforms(self.skeleton, *poses)
         self.starts = self._centre(heads, turns)
         shared = {j for k, chain in enumerate(chains) for other in chains[:k] for j in chain if j in other}
         self.limbs = [[j for j in chain if j != carrier and j not in shared] for chain in chains]
@@ -106,15 +105,6 @@ class Balance:
         self.supports = self._supports(ends)
         self.shifts = np.zeros_like(self.starts)
         self.kept: Array | None = None
-
-    def _transforms(self, poses: JointPoses) -> tuple[Array, Array]:
-        return forward_kinematics_of_frames(
-            self.skeleton,
-            self.bones.offsets,
-            self.bones.rests,
-            unit(poses.rotations, axis=-1),
-            poses.translations,
-        )
 
     def _centre(self, heads: Array, turns: Array) -> Array:
         """(R, 3) centres of mass along the world's axes."""
@@ -141,7 +131,7 @@ class Balance:
 
     def lean(self, poses: JointPoses) -> bool:
         """Take the shifts that the balance of poses asks for; returns whether it asks for any."""
-        centres = self._centre(*self._transforms(poses))
+        centres = self._centre(*self.bones.transforms(self.skeleton, *poses))
         off = np.zeros_like(centres)
         for k, (centre, start, support) in enumerate(zip(centres, self.starts, self.supports, strict=True)):
             point = Vector(centre.tolist())
@@ -156,7 +146,7 @@ class Balance:
 
     def shifted(self, poses: JointPoses) -> JointPoses:
         """The poses with the carrier shifted, and standing limbs turned to where they stand."""
-        heads, turns = self._transforms(poses)
+        heads, turns = self.bones.transforms(self.skeleton, *poses)
         moved = np.einsum("rij,rj->ri", np.linalg.inv(self.worlds), self.shifts)
         changed = poses.at(slice(None))
         carried = conjugate(self._frames(self.carrier, turns).T)

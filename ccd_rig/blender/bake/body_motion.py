@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, runs, unit
+from ...maths.batch import Array, arctan2, compose, conjugate, inverse, move, rotate, runs, unit
 from ...motion.interpolation import second_differences, straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
@@ -48,7 +48,7 @@ from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..rig.rotation_modes import rotation_channel
 from ..solve.methods import FrameSolveSettings
-from ..solve.planting import PlantAnchor
+from ..solve.planting import affine, seen
 from .bake_frames import BakeFrames, Motion
 from .planted_solver import PlantedSolver
 from .report import BodyDrift, BodyReport, Peak, number
@@ -80,12 +80,13 @@ def leg_reaches(
     # In armature space where legs take their whole place from the body, which is the same along any axes.
     axes = np.eye(3) if follows.all() else _world_axes(bake_frames)
     contacts = tracks.contacts
-    for s, (at, anchors) in enumerate(zip(rows, contacts.anchors, strict=True)):
+    held, _ = seen(contacts.anchors, tracks.worlds[rows][:, None])
+    for s, at in enumerate(rows):
         skeleton = bake_frames.bones.skeleton(at)
         pose = Pose.of_arrays(contacts.rotations[s], contacts.translations[s])
-        heads = forward_kinematics(skeleton, pose) if anchors else ()
+        heads = forward_kinematics(skeleton, pose) if contacts.planted[s].any() else ()
         for k, c in enumerate(planted):
-            if c not in anchors:
+            if not contacts.planted[s, c]:
                 continue
             row = bake_frames.constraints[c]
             # From the first joint that turns to the planted one, without locked joints between.
@@ -98,8 +99,8 @@ def leg_reaches(
             if s > 0:
                 origins[s, k] = _origin(bake_frames, skeleton, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
-            place = axes @ np.array(anchors[c].seen(tracks.worlds[at]).point[:])
-            centres[s, k] = place - (follows[k] * (axes @ shifts[origin]) if origin >= 0 else 0.0) - head
+            carried = follows[k] * (axes @ shifts[origin]) if origin >= 0 else 0.0
+            centres[s, k] = axes @ held[s, c] - carried - head
             radii[s, k] = extensions[known]
     return Reaches(centres, radii, origins, follows, axes)
 
@@ -125,7 +126,7 @@ def _origin(bake_frames: BakeFrames, skeleton: Skeleton, s: int, c: int, before:
     row, contacts = bake_frames.constraints[c], bake_frames.planted_tracks.contacts
     if row.target:
         return -1
-    if c in contacts.anchors[s - 1]:
+    if contacts.planted[s - 1, c]:
         return before
     leg = skeleton.chain(row.tip, row.chain_length)[1:]
     return s - 1 if contacts.moved[s - 1].isdisjoint(leg) else -1
@@ -406,8 +407,8 @@ def walk_on(bake_frames: BakeFrames) -> None:
             "Body is Walk On, but no bone is planted along the ground in these frames: press Find Contacts, "
             "or set Body to Keep Animation"
         )
-    places, _ = _animated(bake_frames, pushing)
-    ways = travel(bake_frames.frames, places, planted)
+    places = _animated(bake_frames, pushing)
+    ways = travel(bake_frames.frames, places[..., :3, 3], planted)
     tracks.travel = float(np.linalg.norm(ways[-1]))
     _move(bake_frames, ways)
 
@@ -423,7 +424,7 @@ def climb(bake_frames: BakeFrames) -> None:
     if tracks.ground is None or not lying:
         return
     frames, planted = bake_frames.frames, bake_frames.influences[:, lying] > 0.0
-    heads, axes = _animated(bake_frames, lying)
+    places = _animated(bake_frames, lying)
     contacts = [(span.start, span.stop - 1, p) for p in range(len(lying)) for span in runs(planted[:, p])]
     lifts: list[list[tuple[float, float]]] = [[] for _ in lying]
     lifted = 0.0
@@ -432,14 +433,14 @@ def climb(bake_frames: BakeFrames) -> None:
         middle = _middle(frames, first, last, 0.5 * float(np.median(whole)) if whole else None)
         row = int(np.abs(frames[first : last + 1] - middle).argmin()) + first
         held, from_row = constraints[lying[p]].holds, max(first - 1, 0)
-        anchor = PlantAnchor(heads[row, p], axes[row, p])
+        anchor = places[row, p]
         if held.ground:
-            anchor = PlantAnchor(heads[from_row, p], axes[from_row, p])
+            anchor = places[from_row, p]
             anchor = tracks.ground.carried(anchor, from_row, np.array([row]))[0]
-        seen = replace(tracks.ground, tops=tracks.ground.tops + lifted)
-        surface = seen.lying(anchor, row, lying[p], held.rotation)
+        raised = replace(tracks.ground, tops=tracks.ground.tops + lifted)
+        surface = raised.lying(anchor, row, lying[p], held.rotation)
         if surface is not anchor:  # not over a hole
-            lifted = float(surface.head[2] - heads[row, p, 2])
+            lifted = float(surface[2, 3] - places[row, p, 2, 3])
             lifts[p].append((middle, lifted))
     ways = np.zeros((len(frames), 3))
     ways[:, 2] = lift(frames, [np.array(each) for each in lifts if each])
@@ -475,15 +476,12 @@ def lift(frames: Array, lifts: Sequence[Array]) -> Array:
     return np.asarray(means @ (weights / weights.sum()))
 
 
-def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Array, Array]:
-    """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
-    tracks = bake_frames.planted_tracks
-    worlds = tracks.worlds
+def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> Array:
+    """(F, P, 4, 4) places of constraints' bones in the base poses, in the world."""
     heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
-    places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
-    columns = np.moveaxis(matrices(np.moveaxis(unit(rotations[:, tips], axis=-1), -1, 0)), (0, 1), (-2, -1))
-    return places, np.einsum("fij,fpjk->fpik", worlds[:, :3, :3], columns)
+    frames = affine(heads[:, tips], unit(rotations[:, tips], axis=-1))
+    return compose(bake_frames.planted_tracks.worlds[:, None], frames)
 
 
 def _move(bake_frames: BakeFrames, ways: Array) -> None:
@@ -579,16 +577,15 @@ def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
 
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
     """The planted bone held highest above its animation; `heads`: (F, J, 3) of the base poses."""
-    tracks, peaks = bake_frames.planted_tracks, []
-    rows = bake_frames.solved_rows.tolist()
-    for row, anchors in zip(rows, tracks.contacts.anchors, strict=True):
-        for c, anchor in anchors.items():
-            constraint = bake_frames.constraints[c]
-            if constraint.target or not constraint.holds.height:
-                continue
-            head = heads[row, bake_frames.skeleton.index(constraint.tip)]
-            animated = float(worlds[row, 2, :3] @ head + worlds[row, 2, 3])
-            peaks.append(
-                Peak(constraint.tip, number(bake_frames.frames[row]), float(anchor.head[2]) - animated)
-            )
+    contacts, rows, peaks = bake_frames.planted_tracks.contacts, bake_frames.solved_rows, []
+    for c, constraint in enumerate(bake_frames.constraints):
+        planted = np.flatnonzero(contacts.planted[:, c])
+        if not len(planted) or constraint.target or not constraint.holds.height:
+            continue
+        at = rows[planted]
+        animated = move(worlds[at], heads[at, bake_frames.skeleton.index(constraint.tip)])
+        above = contacts.anchors[planted, c, 2, 3] - animated[:, 2]
+        highest = int(np.argmax(above))
+        frame = number(bake_frames.frames[at[highest]])
+        peaks.append(Peak(constraint.tip, frame, float(above[highest])))
     return max(peaks, key=lambda each: each.amount, default=None)

@@ -23,6 +23,7 @@ from ...maths.batch import Array, angles_between, inverse, length, move, unit
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
+from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import ground_of_rig, rig_ground
@@ -142,7 +143,9 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         if not jumping.any():
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
-        leaps, extension, sides = _target_jumps(baked, c), _extension(baked, c), _bends(baked, c)
+        leaps, extension, chain = _target_jumps(baked, c), _extension(baked, c), list(baked.chains[c])
+        size = float(bake_frames.lengths[0, chain].sum())
+        sides = bend_sides(baked.heads[:, chain], baked.reached(c), size)
         for run in batch.runs(jumping):
             first, last, frame, step = measuring.span(bake_frames.frames[1:], run, fastest.max(axis=1))
             k = int(np.argmax(fastest[step]))
@@ -198,7 +201,7 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
     Args:
         angle: of the jump.
         extension: (2,) `_extension` before and after it.
-        sides: (2, 3) `_bends` before and after it.
+        sides: (2, 3) `bend_sides` before and after it.
     """
     constraint = baked.bake_frames.constraints[c]
     if not constraint.kind.reaches or not constraint.use_position:
@@ -228,22 +231,6 @@ def _extension(baked: Baked, c: int) -> Array:
     lengths = links + np.linalg.norm(end - baked.heads[:, chain[-1]], axis=-1)
     ways = np.linalg.norm(end - baked.heads[:, chain[0]], axis=-1)
     return np.asarray(ways / np.maximum(lengths, 1e-30))
-
-
-def _bends(baked: Baked, c: int) -> Array:
-    """(F, 3) unit vectors from the line of a chain towards its bend; 0 where it is straight."""
-    chain = list(baked.chains[c])
-    root = baked.heads[:, chain[0]]
-    line = baked.reached(c) - root
-    line = line / np.maximum(np.linalg.norm(line, axis=-1), 1e-30)[:, None]
-    if len(chain) == 1:
-        return np.zeros_like(root)
-    inner = baked.heads[:, chain[1:]] - root[:, None]
-    aside = inner - np.einsum("fji,fi->fj", inner, line)[..., None] * line[:, None]
-    mean = aside.mean(axis=1)
-    size = np.linalg.norm(mean, axis=-1)
-    bent = size > 1e-3 * float(baked.bake_frames.lengths[0, chain].sum())
-    return np.asarray(np.where(bent[:, None], mean / np.maximum(size, 1e-30)[:, None], 0.0))
 
 
 SEEN = 1e-3

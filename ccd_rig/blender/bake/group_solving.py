@@ -6,13 +6,12 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
@@ -20,16 +19,14 @@ from ...goals import Goal, PositionGoal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
-from ...maths.rotations import between
 from ...settings import Solver, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved
 from ...solvers.problem_tables import Bones, GoalSettings
-from ..properties.constraint_values import AXES, Constraint
+from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import (
     SoftLimb,
@@ -77,68 +74,6 @@ def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
 def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
     """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
     return float(np.linalg.norm(np.array(rows), ord=2))
-
-
-STRAIGHT = 1e-7
-"""Radians of float32 rounding between model and world."""
-
-
-def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
-    """The turn of the model that aligns a balance's world axes with model axes.
-
-    A balance along one axis holds the centre of mass in a plane, along two axes on a line. The turn takes
-    that plane or line to the axes of `BalanceGoal`. A balance along all three axes is a point: no turn.
-    `matrix_world` goes from armature space to the world; it may scale, shear and mirror.
-    """
-    if all(axes):
-        return Quaternion()
-    linear = matrix_world.to_3x3()
-    if sum(axes) == 1:
-        k = axes.index(True)
-        world_axis = linear.transposed() @ AXES[f"POS_{'XYZ'[k]}"]  # the plane's normal
-    else:
-        k = axes.index(False)
-        world_axis = linear.inverted() @ AXES[f"POS_{'XYZ'[k]}"]  # along the line
-    model_axis = AXES[f"POS_{'XYZ'[k]}"]
-    side = world_axis if world_axis.dot(model_axis) >= 0.0 else -world_axis
-    turn = between(side.normalized(), model_axis)
-    return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
-
-
-def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
-    """The turn of the model that aligns all balances of a group with its axes (`level`)."""
-    balances = [constraint for constraint in constraints if constraint.kind.balances]
-    if not balances:
-        return Quaternion()
-    rotation = level(matrix_world, balances[0].balance_axes)
-    for other in balances[1:]:
-        if level(matrix_world, other.balance_axes) != rotation:
-            raise RigError(
-                f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
-                "the armature object is turned: give both the same axes, or clear the object's rotation"
-            )
-    return rotation
-
-
-def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
-    """The skeleton in a model that is turned about its origin."""
-    joints = []
-    for joint in skeleton.joints:
-        if joint.parent == -1:
-            rest = (turn @ joint.rest_rotation).normalized()
-            joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
-        elif not joint.inherit_rotation:
-            # With R_p' = T R_p and rest' = T rest: T R_p rest t = R_p' rest' t' for
-            # t' = rest^-1 T^-1 rest t, as rest but not translation is in the model's axes.
-            undo = joint.rest_rotation.inverted() @ turn.inverted() @ joint.rest_rotation
-            slides = tuple(replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.slides)
-            offsets = tuple(
-                replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.coupled_offsets
-            )
-            rest = (turn @ joint.rest_rotation).normalized()
-            joint = replace(joint, rest_rotation=rest, slides=slides, coupled_offsets=offsets)
-        joints.append(joint)
-    return Skeleton(joints)
 
 
 @dataclass
@@ -415,9 +350,7 @@ def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
     those at which carried targets are where the targets of their carriers take that place."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    heads, frames = forward_kinematics_of_frames(
-        skeleton, bones.offsets, bones.rests, unit(batch.base.rotations, axis=-1), batch.base.translations
-    )
+    heads, frames = bones.transforms(skeleton, *batch.base)
     stays, left = {}, {}
     for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
         tip, targets = skeleton.index(constraints[c].tip), batch.targets.points[:, c]
@@ -571,11 +504,8 @@ def _neighbours(
 def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
     """The rows of a batch as shares of a group; most batches have one."""
     members = batch.active_of(group)
-    active = [batch.constraints[c] for c in members]
-    turns = [Quaternion()] * len(batch.frames)
-    balances = any(constraint.kind.balances for constraint in active)
-    if balances:
-        turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
+    balances = [c for c in members if batch.constraints[c].kind.balances]
+    axes = np.nan_to_num(batch.targets.directions[:, balances])  # NaN where all three count
     joints, skeleton = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     keyed = [c for c in members if "max_extension" in batch.targets.keyed.get(c, ())]
@@ -583,21 +513,17 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
     windows = windows.reshape(-1, len(batch.frames))
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
     is_mixed = any(each != NO_HELP for each in wanted)
-    if balances or is_mixed or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
+    at_rows = lengths, axes, windows.T
+    if is_mixed or any((each != each[:1]).any() for each in at_rows):
         alike.clear()
         for k in range(len(batch.frames)):
             if wanted[k] is not None:
-                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), wanted[k]
+                key = (wanted[k], *(each[k].tobytes() for each in at_rows))
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
         first = places[0]
-        changed = {
-            joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, lengths[first], strict=True)
-            if joint.length != length
-        }
-        scaled = skeleton.replace(changed) if changed else skeleton  # animated scale
-        yield _Share(group, batch, np.array(places), joints, scaled, turns[first], wanted[first] or NO_HELP)
+        scaled = skeleton.with_lengths(lengths[first])  # animated scale
+        yield _Share(group, batch, np.array(places), joints, scaled, wanted[first] or NO_HELP)
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
@@ -606,18 +532,6 @@ def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[R
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
     return np.array(joints), skeleton.part(joints)
-
-
-def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
-    """Rest of bones in a model that is turned about its origin."""
-    offsets, rests = bones.offsets.copy(), bones.rests.copy()
-    whole = unit(np.array(turn[:]))[:, None]
-    for i, joint in enumerate(skeleton.joints):
-        if joint.parent == -1:
-            offsets[:, i] = rotate(np.broadcast_to(whole, (4, len(offsets))), offsets[:, i].T).T
-        if joint.parent == -1 or not joint.inherit_rotation:
-            rests[:, i] = unit(multiply(whole, rests[:, i].T)).T
-    return Bones(offsets, rests)
 
 
 def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:
@@ -651,17 +565,15 @@ STRETCHED = 1.0 - 1e-9
 class _Share:
     """Rows of a batch at which one search solves a group.
 
-    Bone lengths, axes of balance, reach windows and helped constraints are equal at these rows. The search
-    works in a model that is turned so that balances are along its axes (`level`).
+    Bone lengths, axes of balance, reach windows and helped constraints are equal at these rows.
 
     Attributes:
         batch: the batch.
         rows: (R,) places in it.
         joints: (J,) joints of the batch that the group involves.
         places: rows and joints as an index of (R, J).
-        skeleton: of these joints, in the turned model.
-        turn: of the model.
-        bones: rest of the joints, in the turned model.
+        skeleton: of these joints.
+        bones: rest of the joints.
         help: constraints that the body helps.
         members: active constraints.
         gave_way: constraints that are inactive while the body helps others.
@@ -678,23 +590,17 @@ class _Share:
         rows: Rows,
         joints: Rows,
         skeleton: Skeleton,
-        turn: Quaternion,
         help: Help,
     ) -> None:
-        self.batch, self.rows, self.joints, self.turn, self.help = batch, rows, joints, turn, help
+        self.batch, self.rows, self.joints, self.help = batch, rows, joints, help
         self.places = rows[:, None], joints
         self.skeleton = skeleton
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
-        if turn != Quaternion():
-            self.skeleton = rotate_skeleton(skeleton, turn)
-            self.bones = _turned(self.skeleton, self.bones, turn)
         settings, helped = batch.settings, help.constraints
         body = {j for c in helped for j in body_joints(batch.skeleton, batch.constraints[c])}
         self.gave_way = _yielding(batch, batch.active_of(group), help, body)
         self.members = tuple(c for c in batch.active_of(group) if c not in self.gave_way)
         wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
-        if turn != Quaternion():
-            wanted = wanted.rotated(np.array(turn[:]))
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
         if self.limbs and not helped:
             wanted = wanted._replace(points=wanted.points.copy())
@@ -810,36 +716,15 @@ class _Share:
 
     # Poses --------------------------------------------------------------------------------------------------
 
-    def _shifts(self, translations: Array, back: bool) -> Array:
-        """Translations of rows into the turned model, or `back`; joints that inherit rotation keep theirs."""
-        if self.turn == Quaternion():
-            return translations
-        shifts = translations.copy()
-        bones, whole = self.batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
-        rests = bones.rests[:, self.joints]
-        for i, joint in enumerate(self.skeleton.joints):
-            if joint.parent != -1 and not joint.inherit_rotation:
-                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
-                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-                moved = rotate(turn, rotate(rest, shifts[:, i].T))
-                shifts[:, i] = rotate(conjugate(rest), moved).T
-        return shifts
-
     def poses(self) -> tuple[Array, Array]:
-        """(R, J, 4) rotations and (R, J, 3) translations of the present poses, in the turned model."""
-        return self._turned_model(JointPoses(self.batch.rotations, self.batch.translations))
-
-    def _turned_model(self, poses: JointPoses) -> tuple[Array, Array]:
-        return poses.rotations[self.places], self._shifts(poses.translations[self.places], back=False)
+        """(R, J, 4) rotations and (R, J, 3) translations of the present poses."""
+        return self.batch.rotations[self.places], self.batch.translations[self.places]
 
     def _transforms(self) -> tuple[Array, Array]:
         """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
         batch = self.batch
         alone = JointPoses(batch.rotations, batch.translations) if batch.alone is None else batch.alone
-        rotations, translations = self._turned_model(alone)
-        return forward_kinematics_of_frames(
-            self.skeleton, self.bones.offsets, self.bones.rests, unit(rotations, axis=-1), translations
-        )
+        return self.bones.transforms(self.skeleton, *(each[self.places] for each in alone))
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""
@@ -858,7 +743,7 @@ class _Share:
         """Store solved rows in the batch; `apart`: (R,) radians by which smoothing has moved them."""
         batch, goals = self.batch, len(self.placed)
         batch.rotations[self.places] = solved.rotations
-        batch.translations[self.places] = self._shifts(solved.translations, back=True)
+        batch.translations[self.places] = solved.translations
         batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
         distances = solved.distances[:, :goals]
         off = distances > self.tolerances[:, None]

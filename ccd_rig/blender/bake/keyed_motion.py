@@ -10,7 +10,7 @@ Pure functions of `BakeFrames`, which states the letters of shapes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,9 +21,10 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
-from ..properties.constraint_values import TargetSample
+from ...solvers.problem_tables import Bones
 from ..rig.bone_space import locations_of, translations_of
-from ..solve.planting import FigureBones, JointPoses, placed, targets_of
+from ..scene.targets import TargetRows
+from ..solve.planting import JointPoses, placed, seen
 from .bake_frames import BakeFrames, Motion, Tracks
 
 ROUNDING = 1e-6
@@ -197,60 +198,52 @@ def _hold_planted(
     for axis in range(3):
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along
-    held = _held_targets(bake_frames, tracks)
+    planted, targets = _held_targets(bake_frames, tracks)
     if not tracks.keeps_body:
-        _put_on_bases(bake_frames, tracks, held, (keyed, full))
-    influences = bake_frames.influences.copy()
-    for f, planted in enumerate(held):
-        for c in tracks.support_chains.constraints:
-            influences[f, c] = 1.0 if c in planted else 0.0
-    targets = bake_frames.targets.copy()
-    for f, planted in enumerate(held):
-        for c, target in planted.items():
-            targets.set(f, c, target)
+        _put_on_bases(bake_frames, tracks, planted, targets, (keyed, full))
+    influences, planting = bake_frames.influences.copy(), list(tracks.support_chains.constraints)
+    influences[:, planting] = planted[:, planting]
     return replace(bake_frames, targets=targets, influences=influences)
 
 
-def _held_targets(bake_frames: BakeFrames, tracks: Tracks) -> list[dict[int, TargetSample]]:
-    """(F) the targets of planted bones by constraint, armature space."""
-    solved_frames, held = bake_frames.solved_frames, []
-    known: dict[tuple[int, bytes], TargetSample] = {}
-    for f, frame in enumerate(bake_frames.frames):
-        after, world = int(np.searchsorted(solved_frames, frame)), tracks.worlds[f]
-        last, following = tracks.contacts.anchors[max(after - 1, 0)], tracks.contacts.anchors[after]
-        planted = {}
-        for c, anchor in following.items():
-            if solved_frames[after] == frame or not bake_frames.constraints[c].target:
-                key = id(anchor), world.tobytes()
-                planted[c] = known.get(key) or known.setdefault(key, anchor.seen(world))
-            elif c in last:  # it is at its target by now
-                planted[c] = bake_frames.targets.sample(f, c)
-        held.append(planted)
-    return held
+def _held_targets(bake_frames: BakeFrames, tracks: Tracks) -> tuple[Mask, TargetRows]:
+    """(F, C) mask of planted bones, and the targets with their places."""
+    contacts, targets = tracks.contacts, bake_frames.targets.copy()
+    after = np.searchsorted(bake_frames.solved_frames, bake_frames.frames)
+    is_solved = bake_frames.solved_frames[after] == bake_frames.frames
+    has_target = np.array([bool(constraint.target) for constraint in bake_frames.constraints])
+    is_held = contacts.planted[after] & (is_solved[:, None] | ~has_target)
+    heads, rotations = seen(contacts.anchors[after], tracks.worlds[:, None])
+    targets.points[is_held], targets.rotations[is_held] = heads[is_held], rotations[is_held]
+    # Between solved frames one with a target is at it by now.
+    planted = is_held | (contacts.planted[after] & contacts.planted[np.maximum(after - 1, 0)])
+    return planted, targets
 
 
 def _put_on_bases(
     bake_frames: BakeFrames,
     tracks: Tracks,
-    held: Sequence[Mapping[int, TargetSample]],
+    planted: Mask,
+    targets: TargetRows,
     motions: Sequence[Motion],
 ) -> None:
     """Put the root bone of motions where the base of each frame is held; in place.
 
-    `held`: (F) of `_held_targets`.
+    `planted`, `targets`: of `_held_targets`.
     """
     skeleton, root_bone = bake_frames.skeleton, tracks.support_chains.root_bone
-    states = np.searchsorted(bake_frames.solved_frames, bake_frames.frames).tolist()
-    bases = [tracks.contacts.bases[k] for k in states]
-    rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
+    after = np.searchsorted(bake_frames.solved_frames, bake_frames.frames)
+    bases = np.array(tracks.contacts.bases)[after]
+    rows = np.flatnonzero((bases >= 0) & planted[np.arange(len(bases)), bases])
     if not len(rows):
         return
-    tips = [skeleton.index(bake_frames.constraints[bases[f]].tip) for f in rows.tolist()]
-    targets = targets_of([held[f][bases[f]] for f in rows.tolist()])
-    bones = FigureBones(skeleton, bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
+    held = rows, bases[rows]
+    tips = [skeleton.index(bake_frames.constraints[base].tip) for base in held[1].tolist()]
+    places = targets.points[held], batch.unit(targets.rotations[held], axis=-1)
+    bones = Bones(bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
     for motion in motions:
         poses = JointPoses(motion.rotations, motion.translations).at(rows)
-        placed(poses, bones, root_bone, tips, targets)
+        placed(poses, skeleton, bones, root_bone, tips, places)
         motion.rotations[rows, root_bone] = poses.rotations[:, root_bone]
         motion.translations[rows, root_bone] = poses.translations[:, root_bone]
 

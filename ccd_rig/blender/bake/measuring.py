@@ -17,7 +17,6 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, chain_bend
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
@@ -157,7 +156,7 @@ def _bend_frame(
     sample = bake_frames.targets.sample(row, c)
     constraint = sample.settings_of(bake_frames.constraints[c])
     joints = list(bake_frames.skeleton.chain(constraint.tip))
-    skeleton = _with_lengths(bake_frames.skeleton.part(joints), bake_frames.lengths[row, joints])
+    skeleton = bake_frames.skeleton.part(joints).with_lengths(bake_frames.lengths[row, joints])
     placed = [
         Transform(Vector(head), Quaternion(turn).normalized())
         for head, turn in zip(*(each[row, joints].tolist() for each in places), strict=True)
@@ -253,23 +252,13 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
     for alike in _equal_rows(lengths):
-        skeleton = _with_lengths(bake_frames.skeleton.part(joints), lengths[alike[0]])
+        skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
         search = PoseSearch(skeleton, goals, SolverSettings())  # the one that has solved them, in most bakes
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
-
-
-def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
-    """The skeleton with joints of these lengths, which animated scale changes."""
-    changed = {
-        joint.name: {"length": float(length)}
-        for joint, length in zip(skeleton.joints, lengths, strict=True)
-        if joint.length != length
-    }
-    return skeleton.replace(changed) if changed else skeleton
 
 
 def _equal_rows(values: Array) -> list[Rows]:

@@ -88,7 +88,7 @@ class _Figure:
         keyed.translations[:, tracks.support_chains.root_bone] = contacts.translations[
             :, tracks.support_chains.root_bone
         ]
-        heads, turns = frames.bones.transforms(keyed)
+        heads, turns = frames.transforms(keyed)
         limbs = _limbs(bake_frames.skeleton, bake_frames.constraints)
         figure = cls(bake_frames, settings, is_free, keyed, heads, turns, limbs, {})
         if tracks.keeps_body:
@@ -97,7 +97,7 @@ class _Figure:
 
     def _note_resting(self, frames: PlantedFrames) -> None:
         bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
-        heads, turns = frames.bones.transforms(frames.animated)
+        heads, turns = frames.transforms(frames.animated)
         for c, constraint in enumerate(bake_frames.constraints):
             if constraint.body_length:
                 chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
@@ -122,12 +122,12 @@ class _Figure:
         A foot that swings and misses a target of its own is not held.
         """
         bake_frames, constraints = self.bake_frames, self.bake_frames.constraints
-        anchors = bake_frames.planted_tracks.contacts.anchors[k]
+        planted = bake_frames.planted_tracks.contacts.planted[k]
         missed = [c for c in self._reaching(k) if self.misses(k, c)]
         moved = {j for c in missed for j in chain_joints(bake_frames.skeleton, constraints[c])}
         held: dict[str, int] = {}
-        for c in sorted(self.limbs, key=lambda c: c not in anchors):
-            if c in anchors or moved.isdisjoint(self.limbs[c]):
+        for c in sorted(self.limbs, key=lambda c: not planted[c]):
+            if planted[c] or moved.isdisjoint(self.limbs[c]):
                 held.setdefault(constraints[c].tip, c)
         return tuple(sorted(held.values()))
 

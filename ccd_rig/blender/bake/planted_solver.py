@@ -29,30 +29,43 @@ from mathutils import Matrix, Quaternion
 
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, Slide
-from ...maths.batch import Array, Mask, arctan2, conjugate, inverse, length, matrices, multiply, rotate, unit
+from ...maths.batch import (
+    Array,
+    Mask,
+    arctan2,
+    compose,
+    conjugate,
+    inverse,
+    length,
+    matrices,
+    move,
+    multiply,
+    rotate,
+    unit,
+)
 from ...motion.interpolation import least_lift
 from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.problem_tables import Bones
 from ...solvers.stepping import result_of
-from ..properties.constraint_values import Constraint, Holds, TargetSample
+from ..properties.constraint_values import Constraint, Holds
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, Group, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
     Contacts,
-    FigureBones,
     JointPoses,
-    PlantAnchor,
+    affine,
     arriving,
     blended,
     drifted,
-    homogeneous,
+    place_of,
     placed,
     returning,
-    targets_of,
+    seen,
     turned,
 )
 from .bake_frames import BakeFrames, Rows, Tracks
@@ -86,8 +99,8 @@ class ContactSegment:
     # Joints moved by each active constraint, but for the base, on whose bone the figure stands.
     moves: Mapping[int, frozenset[int]]
     moved: frozenset[int]  # joints of the support chains, and the root bone, that anything moves
-    # Places of planted bones without a target.
-    anchors: Mapping[int, PlantAnchor] = field(default_factory=dict)
+    # (4, 4) places of planted bones without a target, in the world.
+    anchors: Mapping[int, Array] = field(default_factory=dict)
     # If the body follows planted bones, departures of released legs.
     turns: Mapping[int, Quaternion] = field(default_factory=dict)
     # (4, 4) in the world, motion of the root bone beside its animation.
@@ -116,7 +129,7 @@ class SegmentEnd:
 
     segment: ContactSegment
     base: int  # index of the constraint on whose bone the figure hangs, or -1
-    anchors: Mapping[int, PlantAnchor]  # of each planted constraint
+    anchors: Mapping[int, Array]  # (4, 4) of each planted constraint, in the world
     keyed: Pose  # the pose that is keyed
     solved: Pose  # the pose at full influence
     animated: Pose  # the pose without constraints
@@ -140,22 +153,21 @@ class PlantedFrames:
     tracks: Tracks  # its planted bones
     rows: Rows  # (R,) rows of the bake
     worlds: Array  # (R, 4, 4) armature space to world
-    bones: FigureBones  # at each frame, or once where they are constant
+    bones: Bones  # at each frame, or once where they are constant
     animated: JointPoses  # poses without constraints, with the body shifted
     solved: JointPoses  # poses at full influence
     keyed: JointPoses  # keyed poses of the support chains and the root bone
     states: list[dict[int, str]]  # (R,) constraint -> status
-    anchors: list[dict[int, PlantAnchor]]  # (R,) by planted constraint
+    anchors: Array  # (R, C, 4, 4) see `Contacts`
     moved: list[frozenset[int]]  # (R,) joints of the support chains, and the root bone, that anything moves
     bases: list[int]  # (R,) the constraint on whose bone the figure stands, or -1
     shifts: Array  # (R, 3) of the body, armature space
-    _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, shifts: Array | None) -> PlantedFrames:
         """The solved frames in their animated poses, with the body shifted."""
         tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
-        bones = FigureBones(bake_frames.skeleton, *bones_of(bake_frames, rows))
+        bones = bones_of(bake_frames, rows)
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
         root_bone = tracks.support_chains.root_bone
@@ -171,7 +183,7 @@ class PlantedFrames:
             animated.at(slice(None)),
             animated.at(slice(None)),
             [{} for _ in rows],
-            [{} for _ in rows],
+            np.full((len(rows), len(bake_frames.constraints), 4, 4), np.nan),
             [frozenset()] * len(rows),
             [-1] * len(rows),
             shifts,
@@ -190,66 +202,64 @@ class PlantedFrames:
         """The joints at a frame."""
         return self.bake_frames.bones.skeleton(int(self.rows[row]))
 
+    def transforms(self, poses: JointPoses) -> tuple[Array, Array]:
+        """(R, J, 3) heads and (R, J, 4) rotations of poses of all rows, armature space."""
+        return self.bones.transforms(self.bake_frames.skeleton, *poses)
+
     def has_target(self, row: int, c: int) -> bool:
         """Whether a planted bone is held at a target at a frame."""
         return not math.isnan(self.bake_frames.targets.rotations[self.rows[row], c, 0])
 
-    def hold(self, rows: Rows, c: int, anchor: PlantAnchor | None, poses: JointPoses) -> None:
+    def hold(self, rows: Rows, c: int, anchor: Array | None, poses: JointPoses) -> None:
         """Plant a bone: at its target if it has one, else at an anchor, or where it lies on the ground.
 
         Args:
             rows: (R,) at which the constraint is planted.
-            anchor: place of the bone without a target.
+            anchor: (4, 4) place of the bone without a target, in the world.
             poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """
-        constraint, tracks, places = self.constraints[c], self.tracks, self.rows[rows].tolist()
-        for row, place in zip(rows.tolist(), places, strict=True):
-            held = anchor
-            if self.has_target(row, c):
-                target = self.bake_frames.targets.sample(place, c)
-                assert target.rotation is not None
-                held = PlantAnchor.of(Transform(target.point, target.rotation), self.worlds[row])
-            assert held is not None
-            self.anchors[row][c] = held
+        constraint, tracks, places = self.constraints[c], self.tracks, self.rows[rows]
+        targets = self.bake_frames.targets
+        rotations = unit(targets.rotations[places, c], axis=-1)
+        held = compose(self.worlds[rows], affine(targets.points[places, c], rotations))
+        if anchor is not None:
+            held[np.isnan(rotations[:, 0])] = anchor
         ground = tracks.ground if constraint.on_ground and not constraint.target else None
         if ground is not None and constraint.holds.ground:
-            first = self.anchors[rows[0]][c]
-            along = ground.carried(first, max(places[0] - 1, 0), self.rows[rows])
-            for row, held in zip(rows.tolist(), along, strict=True):
-                self.anchors[row][c] = held
+            held = ground.carried(held[0], max(int(places[0]) - 1, 0), places)
         if not all(constraint.holds):
-            self._hold_animated(rows, c, poses)
+            self._release(held, rows, c, poses)
         if ground is not None:
-            for row, place in zip(rows.tolist(), places, strict=True):
-                self.anchors[row][c] = ground.lying(self.anchors[row][c], place, c, constraint.holds.rotation)
+            for k, place in enumerate(places.tolist()):
+                held[k] = ground.lying(held[k], place, c, constraint.holds.rotation)
+        assert not np.isnan(held).any()
+        self.anchors[rows, c] = held
 
-    def _hold_animated(self, rows: Rows, c: int, poses: JointPoses) -> None:
-        """Let components of a planted bone that are not held follow the animation; see `hold`."""
+    def _release(self, held: Array, rows: Rows, c: int, poses: JointPoses) -> None:
+        """Let components of places (R, 4, 4) that are not held follow the animation, in place; see `hold`."""
         constraint, unturned = self.constraints[c], self.tracks.unturned
-        tip, worlds, bones = self.bones.skeleton.index(constraint.tip), self.worlds[rows], self.bones.at(rows)
-        heads, rotations = (each[:, tip] for each in bones.transforms(poses))
+        skeleton, worlds, bones = self.bake_frames.skeleton, self.worlds[rows], self.bones.at(rows)
+        tip = skeleton.index(constraint.tip)
+        heads, rotations = (each[:, tip] for each in bones.transforms(skeleton, *poses))
         if constraint.on_ground and unturned is not None:
             animated_poses = JointPoses(unturned[self.rows[rows]], poses.translations)
-            rotations = bones.transforms(animated_poses)[1][:, tip]
-        heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
-        axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
-        for row, head, columns in zip(rows.tolist(), heads, axes, strict=True):
-            animated = PlantAnchor(head, columns)
-            self.anchors[row][c] = self.anchors[row][c].held(animated, constraint.holds)
-
-    def held_target(self, row: int, c: int) -> TargetSample:
-        """The place of a planted bone in armature space; frames share equal ones."""
-        if self.has_target(row, c):
-            return self.bake_frames.targets.sample(int(self.rows[row]), c)
-        anchor, world = self.anchors[row][c], self.worlds[row]
-        key = anchor.head.tobytes(), anchor.axes.tobytes(), world.tobytes()
-        if key not in self._held:
-            self._held[key] = anchor.seen(world)
-        return self._held[key]
+            rotations = bones.transforms(skeleton, *animated_poses)[1][:, tip]
+        animated = compose(worlds, affine(heads - self.shifts[rows], rotations))
+        if not constraint.holds.ground:
+            held[:, :2, 3] = animated[:, :2, 3]
+        if not constraint.holds.height:
+            held[:, 2, 3] = animated[:, 2, 3]
+        if not constraint.holds.rotation:
+            held[:, :3, :3] = animated[:, :3, :3]
 
     def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
-        """(R, 3) heads and (R, 4) rotations of a planted bone."""
-        return targets_of([self.held_target(row, c) for row in rows.tolist()])
+        """(R, 3) heads and (R, 4) unit rotations of a planted bone, armature space."""
+        places, targets = self.rows[rows], self.bake_frames.targets
+        heads, rotations = seen(self.anchors[rows, c], self.worlds[rows])
+        has_target = ~np.isnan(targets.rotations[places, c, 0])
+        heads[has_target] = targets.points[places[has_target], c]
+        rotations[has_target] = targets.rotations[places[has_target], c]
+        return heads, unit(rotations, axis=-1)
 
     def store(self) -> None:
         """Store everything in the bake's frames."""
@@ -269,10 +279,7 @@ def ground_below(
     heads, _ = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     names = [joint.name for joint in bake_frames.skeleton.joints]
     tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
-    seen = {
-        names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
-        for j in (*tips, root_bone)
-    }
+    seen = {names[j]: move(worlds, heads[:, j]) for j in (*tips, root_bone)}
     constraints, root_name = bake_frames.constraints, names[root_bone]
     return plant_ground(armature_object, constraints, seen, root_name, rest, ground_near)
 
@@ -375,7 +382,7 @@ class _GroupSolver:
 
     def _clear_ground(self, segments: Sequence[ContactSegment]) -> None:
         """Bring heels and swinging feet out of the ground, of legs that nothing but it moves."""
-        frames, skeleton, ground = self.frames, self.frames.bones.skeleton, self.frames.tracks.ground
+        frames, skeleton, ground = self.frames, self.frames.bake_frames.skeleton, self.frames.tracks.ground
         feet: dict[int, list[int]] = {}
         for c in self.group.members:
             if self._lies(c) and ground is not None:
@@ -408,7 +415,8 @@ class _GroupSolver:
         frames, ground, foot, times = self.frames, self.frames.tracks.ground, leg[-1], self.frames.frames
         assert ground is not None
         soles = [ground.soles[c] for c in planting]
-        tips = [frames.bones.skeleton.index(frames.constraints[c].tip) for c in planting]
+        skeleton = frames.bake_frames.skeleton
+        tips = [skeleton.index(frames.constraints[c].tip) for c in planting]
         poses = frames.solved.at(slice(None))
         self._put(poses, np.arange(len(times)), frames.keyed.at(slice(None)))
         heads, axes = self._world(poses)
@@ -451,37 +459,35 @@ class _GroupSolver:
         arms = np.einsum("rij,rj->ri", turns, heads[:, foot] - heads[:, tips[0]])
         places, turned_axes = heads[:, tips[0]] + arms, turns @ axes[:, foot]
         places[:, 2] += lift
+        brought = np.tile(np.eye(4), (len(times), 1, 1))
+        brought[:, :3, :3], brought[:, :3, 3] = turned_axes, places
         by_limits: dict[object, list[int]] = {}
         for row in rows.tolist():
             by_limits.setdefault(frames.bake_frames.limits[int(frames.rows[row])], []).append(row)
         for same in by_limits.values():
-            anchors = {row: PlantAnchor(places[row], turned_axes[row]) for row in same}
-            self._bring(leg, planting[0], anchors, poses)
-        _, rotations = frames.bones.transforms(poses)
+            self._bring(leg, planting[0], np.array(same), brought[same], poses)
+        _, rotations = frames.transforms(poses)
         for tip in set(tips) - {foot}:
             rests = np.broadcast_to(frames.bones.rests[:, tip], (len(times), 4))
-            _, moved = frames.bones.transforms(frames.solved)
+            _, moved = frames.transforms(frames.solved)
             above = multiply(moved[rows, foot].T, rests[rows].T)
             turned_back = unit(multiply(conjugate(above), rotations[rows, tip].T))
-            limits = [joint.limit for joint in frames.bones.skeleton.joints]
-            kept = BatchLimits([limits[tip]]).project(turned_back[:, None])[0][:, 0].T
+            kept = BatchLimits([skeleton.joints[tip].limit]).project(turned_back[:, None])[0][:, 0].T
             for stored in (frames.solved, frames.keyed):
                 stored.rotations[rows, tip] = kept
 
     def _world(self, poses: JointPoses) -> tuple[Array, Array]:
         """(R, J, 3) heads and (R, J, 3, 3) unit axes as columns, in the world."""
-        heads, rotations = self.frames.bones.transforms(poses)
+        heads, rotations = self.frames.transforms(poses)
         worlds = self.frames.worlds
-        heads = np.einsum("rij,rkj->rki", worlds[:, :3, :3], heads) + worlds[:, None, :3, 3]
+        heads = move(worlds[:, None], heads)
         axes = matrices(np.moveaxis(rotations, -1, 0)).transpose(2, 3, 0, 1)
         axes = np.einsum("rij,rkjl->rkil", worlds[:, :3, :3], axes)
         return heads, axes / np.linalg.norm(axes, axis=-2, keepdims=True)
 
-    def _bring(
-        self, leg: Sequence[int], c: int, anchors: Mapping[int, PlantAnchor], poses: JointPoses
-    ) -> None:
-        """Bring the last joint of a leg to anchors by row, from poses of all rows."""
-        frames, skeleton, rows = self.frames, self.frames.bones.skeleton, np.array(list(anchors))
+    def _bring(self, leg: Sequence[int], c: int, rows: Rows, anchors: Array, poses: JointPoses) -> None:
+        """Bring the last joint of a leg to anchors (R, 4, 4) at rows, from poses of all rows."""
+        frames, skeleton = self.frames, self.frames.bake_frames.skeleton
         constraints = list(frames.constraints)
         name = skeleton.joints[leg[-1]].name
         constraints[c] = replace(
@@ -492,8 +498,8 @@ class _GroupSolver:
         )
         places = frames.rows[rows]
         targets = frames.bake_frames.targets.at(places).copy()
-        seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
-        targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
+        heads, rotations = seen(anchors, frames.worlds[rows])
+        targets.points[:, c], targets.rotations[:, c] = heads, unit(rotations, axis=-1)
         batch = self._solved_alone(
             places, constraints=constraints, active=(c,), targets=targets, base=poses.at(rows)
         )
@@ -566,18 +572,19 @@ class _GroupSolver:
                 return segment
             placed_joints = forward_kinematics(skeleton, self._unplanted_pose(segment, held))
             world = frames.worlds[segment.first]
-            return replace(segment, anchors={c: PlantAnchor.of(placed_joints[tips[c]], world) for c in held})
+            return replace(segment, anchors={c: place_of(placed_joints[tips[c]], world) for c in held})
         anchors = {c: ended.anchors[c] for c in held if c in ended.anchors}
         if len(anchors) < len(held):
             placed_joints = forward_kinematics(skeleton, ended.keyed)
-            anchors = {c: anchors.get(c) or PlantAnchor.of(placed_joints[tips[c]], ended.world) for c in held}
+            placed_anchors = {c: place_of(placed_joints[tips[c]], ended.world) for c in held}
+            anchors = placed_anchors | anchors
         if self.chains.keeps_body:
             return replace(segment, anchors=anchors, released=self._released(segment))
         before = ended.segment
         turns, drift = {**before.turns, **ended.let_go(segment.moved, root_bone)}, before.drift
         if not segment.planted and ended.base >= 0:  # the root bone goes on beside its animation
             solved, animated = (
-                ended.world @ homogeneous(forward_kinematics(skeleton, pose)[root_bone])
+                place_of(forward_kinematics(skeleton, pose)[root_bone], ended.world)
                 for pose in (ended.keyed, ended.animated)
             )
             drift = solved @ inverse(animated)
@@ -643,7 +650,7 @@ class _GroupSolver:
     def _is_body_placed(self, segment: ContactSegment) -> bool:
         """Whether a Reach places and turns the root bone at all frames of a segment."""
         frames, rows = self.frames, self.frames.rows[segment.rows]
-        name = frames.bones.skeleton.joints[self.chains.root_bone].name
+        name = frames.bake_frames.skeleton.joints[self.chains.root_bone].name
         placing = [
             c
             for c, constraint in enumerate(frames.constraints)
@@ -694,9 +701,9 @@ class _GroupSolver:
         """Put the root bone on the base, if the figure stands on one; in place."""
         base, frames = self.stands_on(segment), self.frames
         if base >= 0:
-            tip = frames.bones.skeleton.index(frames.constraints[base].tip)
-            held = frames.held_targets(rows, base)
-            placed(poses, frames.bones.at(rows), self.chains.root_bone, tip, held)
+            skeleton = frames.bake_frames.skeleton
+            tip, held = skeleton.index(frames.constraints[base].tip), frames.held_targets(rows, base)
+            placed(poses, skeleton, frames.bones.at(rows), self.chains.root_bone, tip, held)
 
     def _put(self, stored: JointPoses, rows: Rows, poses: JointPoses) -> None:
         """Store the group's joints of poses at rows."""
@@ -741,7 +748,7 @@ class _GroupSolver:
         self._ended = SegmentEnd(
             segment,
             base,
-            {c: frames.anchors[last][c] for c in segment.planted},
+            {c: frames.anchors[last, c] for c in segment.planted},
             frames.keyed.pose(last),
             frames.solved.pose(last),
             frames.animated.pose(last),

@@ -26,7 +26,7 @@ from ...kernel import POLE_NOISE
 from ...maths.batch import Array, smooth_step
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, chain_bend, forward_kinematics
+from ...skeleton.kinematics import Transform, bend_sides, chain_bend, forward_kinematics
 from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
@@ -414,10 +414,6 @@ def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FC
 # Poles ------------------------------------------------------------------------------------------------------
 
 
-BENT = 1e-3
-"""Least bend of a chain with a side, as a part of its length."""
-
-
 class PolePlace(NamedTuple):
     """The place of a pole."""
 
@@ -439,22 +435,18 @@ def pole_place(
     chain = constraint_list.chain_of(armature_object, constraint)
     with playback(scene, armature_object, [constraint]) as playing:
         matrices = playing.pose(frame)[0].astype(np.float64)
-    places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]
-    heads = np.array([place[:3, 3] for place in places])
-    end = heads[0] + (places[0][:3, 1] * chain[0].bone.length if constraint.use_tail else 0.0)
-    root = heads[-1]
-    length = sum(bone.bone.length for bone in chain)
-    line = end - root
-    line /= max(float(np.linalg.norm(line)), 1e-12)
-    inner = heads[:-1] - root
-    aside = (inner - np.outer(inner @ line, line)).mean(axis=0)
-    size = float(np.linalg.norm(aside))
-    if size < BENT * length:
+    places = matrices[[armature_object.pose.bones.find(bone.name) for bone in reversed(chain)]]
+    heads, root, end = places[:, :3, 3], places[0, :3, 3], places[-1, :3, 3]
+    if constraint.use_tail:
+        end = end + places[-1, :3, 1] * chain[0].bone.length
+    size = sum(bone.bone.length for bone in chain)
+    side = bend_sides(heads[None], end[None], size)[0]
+    if not side.any():
         raise RigError(
             f"Constraint '{constraint.name}': its chain is straight at frame {frame:g}, so it has no side: "
             "choose a Pole Target yourself"
         )
-    point = 0.5 * (root + end) + aside / size * length
+    point = 0.5 * (root + end) + size * side
     parent = chain[-1].parent
     if parent is None:
         return PolePlace("", Vector(point))
@@ -487,10 +479,11 @@ def _met(
 ) -> TargetSample:
     constraint = present.settings_of(constraint)
     if constraint.kind.balances:
-        centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
-        components = zip(centre, present.point, axes, strict=True)
-        balanced = Vector([new if counts else old for new, old, counts in components])
-        return present._replace(point=balanced)
+        off = centre_of_mass(skeleton, transforms) - present.point
+        if present.direction is not None:
+            along = present.direction * present.direction.dot(off)
+            off = along if sum(constraint.balance_axes) == 1 else off - along
+        return present._replace(point=present.point + off, direction=None)
     point = present.point
     if constraint.use_position:
         point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))

@@ -18,7 +18,7 @@ from ..bake.report import write
 from ..registration import field_help
 from ..retarget import clips
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
-from ..walk import report
+from ..walk import walk
 from ..walk.walk import Stands, WalkChoice, walk_along
 from . import files
 from .files import Exit, UsageError, say, warn
@@ -106,14 +106,14 @@ def run(options: argparse.Namespace) -> Exit:
         settings=settings,
     )
     result = walk_along(scene, rig, curve, choice)
-    for warning in report.warnings(result):
+    for warning in walk.warnings(result):
         warn(warning)
     if options.output is not None:
         files.save_as(options.output)
     if options.report is not None:
-        write(json.dumps(report.as_values(result), indent=2) + "\n", options.report)
+        write(json.dumps(walk.as_values(result), indent=2) + "\n", options.report)
     if not options.quiet:
-        say("\n".join(report.lines(result)))
+        say("\n".join(walk.lines(result)))
     return Exit.DONE
 
 

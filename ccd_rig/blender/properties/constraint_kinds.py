@@ -304,7 +304,7 @@ class Balance(Kind):
 
     def goals(self, _skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
         axes, priority = constraint.balance_axes, 2 * constraint.priority
-        return [BalanceGoal(target.point, axes, constraint.weight, priority)]
+        return [BalanceGoal(target.point, axes, constraint.weight, priority, direction=target.direction)]
 
     def problems(
         self, armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, _keeps_body: bool

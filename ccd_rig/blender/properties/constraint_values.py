@@ -362,7 +362,9 @@ class TargetSample(NamedTuple):
 
     point: Vector  # goal of the effector; for BALANCE, of the centre of mass
     rotation: Quaternion | None = None  # of the target, for ORIENTATION (see `orthonormal`)
-    direction: Vector | None = None  # unit vector of the target's axis, for DIRECTION
+    # Unit vector: for DIRECTION of the target's axis; for BALANCE of the only world axis that counts, or of
+    # the only one that does not.
+    direction: Vector | None = None
     pole: Vector | None = None  # position of the pole target, if there is one
     # The Target Offset, if keys or drivers move it; `point` includes it.
     offset: tuple[float, float, float] | None = None

@@ -459,24 +459,18 @@ def lines(done: Retargeted) -> tuple[str, ...]:
 def as_values(done: Retargeted) -> Mapping[str, Any]:
     """Return the report for a JSON file: metres, degrees, seconds."""
     measured = done.measures
+    numbers = dict(vars(measured))
+    del numbers["has_legs"]
     return {
         "frames": len(done.frames),
         "bones": dict(done.bone_map.bones),
         "missing": list(done.bone_map.missing),
+        **numbers,
         "errors": dict(measured.errors),
         "followed": sorted(measured.followed),
-        "stances": [stance.__dict__ for stance in measured.stances],
-        "ground": measured.ground,
-        "penetration": measured.penetration,
-        "hover": measured.hover,
+        "stances": [vars(stance) for stance in measured.stances],
         "turn": math.degrees(measured.turn),
         "source_turn": math.degrees(measured.source_turn),
-        "jerk": measured.jerk,
-        "source_jerk": measured.source_jerk,
-        "flipped": measured.flipped,
-        "broken": measured.broken,
-        "moved_frames": measured.moved_frames,
-        "moved": measured.moved,
     }
 
 

@@ -239,6 +239,8 @@ NOTHING_AHEAD: Ahead = MappingProxyType({})
 NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
 STILL: Any = Matrix.Identity(4).freeze()
 
+STRAIGHT = 7
+"""Digits of axes of the world in armature space: the rest is rounding of float32."""
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
@@ -350,6 +352,7 @@ class TargetReader:
         self._oriented, self._oriented_places = [c for c, _ in oriented], [t for _, t in oriented]
         self._directed, self._directed_places = [c for c, _ in directed], [t for _, t in directed]
         self._axes = np.array([AXES[sources[c].constraint.target_axis][:] for c in self._directed])
+        self._balances = [c for c, source in enumerate(sources) if source.constraint.kind.balances]
         self._fields = [
             (c, name)
             for c, source in enumerate(sources)
@@ -454,6 +457,15 @@ class TargetReader:
             axes = move(matrices, self._axes) - matrices[..., :3, 3]
             with np.errstate(divide="ignore", invalid="ignore"):
                 directions[:, self._directed] = axes / length(axes, axis=-1)[..., None]
+        for c in self._balances:
+            counts = self.sources[c].constraint.balance_axes
+            if sum(counts) == 1:  # the normal of a plane
+                directions[:, c] = worlds[:, counts.index(True), :3]
+            elif sum(counts) == 2:  # the direction of a line
+                directions[:, c] = to_armature[:, 0, :3, counts.index(False)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sizes = length(directions[:, c], axis=-1)[:, None]
+                directions[:, c] = np.round(directions[:, c] / sizes, STRAIGHT)
         if self._poled:
             poles[:, self._poled] = seen[:, self._pole_places][..., :3, 3]
         with np.errstate(over="ignore"):

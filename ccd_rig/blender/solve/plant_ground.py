@@ -17,7 +17,6 @@ from ...motion.retargeting.alignment import shortest
 from ...motion.retargeting.feet import heel_from_ball
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
-from .planting import PlantAnchor
 
 SIDE = 0.25
 """Part of a planted bone's length beside it at which its roll is read off the ground."""
@@ -48,32 +47,34 @@ class PlantGround:
     tops: Array  # (F,) world heights from which it is looked for
     steepest: float  # radians up to which bones are turned to it
 
-    def carried(self, anchor: PlantAnchor, row: int, rows: Array) -> list[PlantAnchor]:
-        """The anchor of a row at other rows, carried by moving ground."""
-        if not self.ground.moves:
-            return [anchor] * len(rows)
-        heads, turns = self.ground.carried(anchor.head, row, rows)
-        axes = matrices(np.ascontiguousarray(turns.T)).transpose(2, 0, 1) @ anchor.axes
-        return [PlantAnchor(head, columns) for head, columns in zip(heads, axes, strict=True)]
+    def carried(self, anchor: Array, row: int, rows: Array) -> Array:
+        """(R, 4, 4) the anchor (4, 4) of a row at other rows, carried by moving ground."""
+        carried = np.tile(anchor, (len(rows), 1, 1))
+        if self.ground.moves:
+            carried[:, :3, 3], turns = self.ground.carried(anchor[:3, 3], row, rows)
+            axes = matrices(np.ascontiguousarray(turns.T)).transpose(2, 0, 1)
+            carried[:, :3, :3] = axes @ anchor[:3, :3]
+        return carried
 
     def heights(self, points: Array, rows: Indices) -> Array:
         """(R, P) heights of the ground below points (R, P, 3) at rows; minus infinity where there is none."""
         heights = seen_below(self.ground, points, self.tops[rows, None], rows)
         return np.where(np.isnan(heights), -np.inf, heights)
 
-    def lying(self, anchor: PlantAnchor, row: int, c: int, is_held: bool) -> PlantAnchor:
-        """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
+    def lying(self, anchor: Array, row: int, c: int, is_held: bool) -> Array:
+        """The anchor (4, 4) with its sole on the surface, turned to its slope; unchanged over a hole.
 
         Args:
             row: of the bake's frames.
             is_held: whether its rotation is held, flat on the ground; else the slope turns its animation.
         """
-        sole, axes = self.soles[c], anchor.axes / np.linalg.norm(anchor.axes, axis=0)
+        sole, start = self.soles[c], anchor[:3, 3]
+        axes = anchor[:3, :3] / np.linalg.norm(anchor[:3, :3], axis=0)
         ahead, size = axes[:, 1] * (1.0, 1.0, 0.0), float(np.linalg.norm(axes[:2, 1]))
         ahead = ahead / size if size > 0.0 else np.array((1.0, 0.0, 0.0))
         left, side = np.array((-ahead[1], ahead[0], 0.0)), SIDE * sole.length
         reach = max(size, LEVEL) * sole.length
-        places = anchor.head + np.stack((0.0 * ahead, reach * ahead, side * left, -side * left))
+        places = start + np.stack((0.0 * ahead, reach * ahead, side * left, -side * left))
         places[:, 2] = self.tops[row]
         heights, normals = self.ground.below(places, np.full(4, row))
         if not np.isfinite(heights[0]):  # all of the figure may be below it
@@ -85,10 +86,11 @@ class PlantGround:
         roll = float(heights[2] - heights[3]) / (2.0 * side)
         grade = grade_of(normals[0], ahead, left, (lean, roll), self.steepest)
         plane = plane_of(grade, ahead, left)
-        head = np.array((*anchor.head[:2], heights[0] + sole.height * float(np.linalg.norm(plane))))
-        start = axes @ sole.up if is_held else np.array((0.0, 0.0, 1.0))
-        turn = matrices(shortest(start[None], plane[None]).T)[..., 0]
-        return PlantAnchor(head, turn @ anchor.axes)
+        up = axes @ sole.up if is_held else np.array((0.0, 0.0, 1.0))
+        lying = anchor.copy()
+        lying[:3, :3] = matrices(shortest(up[None], plane[None]).T)[..., 0] @ anchor[:3, :3]
+        lying[2, 3] = heights[0] + sole.height * float(np.linalg.norm(plane))
+        return lying
 
 
 GroundNear: TypeAlias = Callable[[Array, float], Ground | None]

@@ -10,32 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 from ...errors import RigError
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import (
     Array,
+    Mask,
+    compose,
     conjugate,
     inverse,
     matrices,
+    move,
     multiply,
-    quaternions,
     rotate,
     slerp,
     smooth_step,
     unit,
 )
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
+from ...solvers.problem_tables import Bones
 from ..properties.constraint_kinds import different_ends
-from ..properties.constraint_values import Constraint, Holds, TargetSample
-from ..scene.targets import orthonormal
+from ..properties.constraint_values import Constraint
+from ..scene.targets import orthonormals
 
 # Support chains ---------------------------------------------------------------------------------------------
 
@@ -86,35 +90,41 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
 # Anchors and contacts ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PlantAnchor:
-    """The place of a planted bone in the world, in double precision."""
+def place_of(transform: Transform, world: Array) -> Array:
+    """(4, 4) place of a bone in the world, in double precision; its axes are columns.
 
-    head: Array  # (3,)
-    axes: Array  # (3, 3), the bone's axes as columns, as the armature object's matrix has them
+    Args:
+        transform: of the bone, armature space.
+        world: (4, 4) armature space to world.
+    """
+    rotation = unit(np.array(transform.rotation[:]))
+    return compose(world, affine(np.array(transform.translation[:]), rotation))
 
-    @classmethod
-    def of(cls, transform: Transform, world: Array) -> PlantAnchor:
-        """The anchor of a placed bone.
 
-        Args:
-            transform: of the bone, armature space.
-            world: (4, 4) armature space to world.
-        """
-        head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
-        return cls(head, world[:3, :3] @ _axes(transform))
+def affine(heads: Array, rotations: Array) -> Array:
+    """(..., 4, 4) matrices of heads (..., 3) and unit rotations (..., 4)."""
+    frames = np.zeros((*heads.shape[:-1], 4, 4))
+    frames[..., :3, :3] = np.moveaxis(matrices(np.moveaxis(rotations, -1, 0)), (0, 1), (-2, -1))
+    frames[..., :3, 3], frames[..., 3, 3] = heads, 1.0
+    return frames
 
-    def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
-        """The anchor, with components that are not held from the animation."""
-        keeps = np.array((holds.ground, holds.ground, holds.height))
-        head = np.where(keeps, self.head, animated.head)
-        return PlantAnchor(head, self.axes if holds.rotation else animated.axes)
 
-    def seen(self, world: Array) -> TargetSample:
-        """The anchor in armature space, for the present place of the armature object."""
-        back = inverse(world)
-        head = back[:3, :3] @ self.head + back[:3, 3]
-        return TargetSample(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
+def seen(anchors: Array, worlds: Array) -> tuple[Array, Array]:
+    """Heads (..., 3) and rotations (..., 4) of anchors (..., 4, 4) in armature space, rounded as targets are.
+
+    Rotations are the nearest, see `targets.orthonormals`. Anchors that are NaN give NaN.
+
+    Args:
+        worlds: (..., 4, 4) armature space to world.
+
+    Raises:
+        RigError: the armature object is flat.
+    """
+    frames = compose(inverse(worlds), anchors).astype(np.float32).astype(np.float64)
+    rotations = orthonormals(frames[..., :3, :3])
+    if (np.isnan(rotations) & ~np.isnan(anchors[..., :1, 0])).any():
+        raise RigError("the armature object has a scale of 0: give it another scale")
+    return frames[..., :3, 3], rotations.astype(np.float32).astype(np.float64)
 
 
 @dataclass
@@ -122,10 +132,16 @@ class Contacts:
     """Contacts and keyed poses of a figure in S solved frames."""
 
     bases: list[int]  # index of the constraint on whose bone the figure hangs, or -1
-    anchors: list[dict[int, PlantAnchor]]  # of each planted constraint
+    # (S, C, 4, 4) places of planted bones in the world, in double precision; NaN where nothing is planted.
+    anchors: Array
     moved: list[frozenset[int]]  # joints of the legs, and the root bone, that anything moves
     rotations: Array  # (S, J, 4) of legs and root bone, blended by influence
     translations: Array  # (S, J, 3) likewise
+
+    @cached_property
+    def planted(self) -> Mask:
+        """(S, C) whether a constraint holds its bone."""
+        return ~np.isnan(self.anchors[..., 0, 0])
 
     def without_first(self, count: int) -> Contacts:
         """A copy without the first frames."""
@@ -136,36 +152,6 @@ class Contacts:
             self.rotations[count:],
             self.translations[count:],
         )
-
-
-def upright(axes: Array) -> Quaternion:
-    """The rotation nearest to axes (3, 3), see `targets.orthonormal`."""
-    rotation = orthonormal(Matrix(axes.tolist()))
-    if rotation is None:
-        raise RigError("the armature object has a scale of 0: give it another scale")
-    return rotation
-
-
-def homogeneous(transform: Transform) -> Array:
-    """(4, 4) of a rigid transform."""
-    transformation = np.eye(4)
-    transformation[:3, :3] = _axes(transform)
-    transformation[:3, 3] = transform.translation[:]
-    return transformation
-
-
-def _axes(transform: Transform) -> Array:
-    """(3, 3) rotation of a rigid transform, in double precision; plain numbers are fastest for one."""
-    rotation = transform.rotation
-    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
-    double = 2.0 / (w * w + x * x + y * y + z * z)
-    return np.array(
-        (
-            (1.0 - double * (y * y + z * z), double * (x * y - w * z), double * (x * z + w * y)),
-            (double * (x * y + w * z), 1.0 - double * (x * x + z * z), double * (y * z - w * x)),
-            (double * (x * z - w * y), double * (y * z + w * x), 1.0 - double * (x * x + y * y)),
-        )
-    )
 
 
 RETURN = 8.0
@@ -196,34 +182,6 @@ class JointPoses(NamedTuple):
     def at(self, rows: object) -> JointPoses:
         """A copy of the poses of rows."""
         return JointPoses(self.rotations[rows].copy(), self.translations[rows].copy())  # type: ignore[index]
-
-
-class FigureBones(NamedTuple):
-    """Rest of joints: (R or 1, J, 3) offsets and (R or 1, J, 4) unit rest rotations."""
-
-    skeleton: Skeleton
-    offsets: Array
-    rests: Array
-
-    @classmethod
-    def of(cls, skeleton: Skeleton) -> FigureBones:
-        """The bones of a skeleton, as one row."""
-        offsets = np.array([[joint.offset[:] for joint in skeleton.joints]])
-        rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]])
-        return cls(skeleton, offsets, unit(rests, axis=-1))
-
-    def at(self, rows: object) -> FigureBones:
-        """The bones at rows."""
-        if len(self.offsets) == 1:
-            return self
-        return FigureBones(self.skeleton, self.offsets[rows], self.rests[rows])  # type: ignore[index]
-
-    def transforms(self, poses: JointPoses) -> tuple[Array, Array]:
-        """(R, J, 3) heads and (R, J, 4) rotations in armature space."""
-        rotations = unit(poses.rotations, axis=-1)
-        return forward_kinematics_of_frames(
-            self.skeleton, self.offsets, self.rests, rotations, poses.translations
-        )
 
 
 def turned(rotations: Array, turns: Mapping[int, Quaternion], limits: Sequence[Limit | None]) -> None:
@@ -298,7 +256,7 @@ def _allowed(rotations: Array, limits: Sequence[Limit | None], joints: Sequence[
 # The root bone ----------------------------------------------------------------------------------------------
 
 
-def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array, drift: Array) -> None:
+def drifted(poses: JointPoses, bones: Bones, root_bone: int, worlds: Array, drift: Array) -> None:
     """Move the root bone by a drift beside its animation; in place.
 
     Args:
@@ -315,13 +273,13 @@ def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array
     heads = offsets + rotate(rests, poses.translations[:, root_bone], axis=-1)
     moves = inverse(worlds) @ drift @ worlds
     axes = moves[:, :3, :3] @ frames.transpose(2, 0, 1)
-    heads = np.einsum("rij,rj->ri", moves[:, :3, :3], heads) + moves[:, :3, 3]
-    put_root(poses, bones, root_bone, (heads, _upright(axes)))
+    put_root(poses, bones, root_bone, (move(moves, heads), unit(orthonormals(axes), axis=-1)))
 
 
 def placed(
     poses: JointPoses,
-    bones: FigureBones,
+    skeleton: Skeleton,
+    bones: Bones,
     root_bone: int,
     tips: Sequence[int] | int,
     targets: tuple[Array, Array],
@@ -336,7 +294,7 @@ def placed(
         tips: (R,) the planted bone of each frame, or one for all.
         targets: (R, 3) heads and (R, 4) unit rotations of the planted bone, armature space.
     """
-    heads, axes = bones.transforms(poses)
+    heads, axes = bones.transforms(skeleton, *poses)
     rows = np.arange(len(heads))
     turn = multiply(targets[1].T, conjugate(axes[rows, tips].T))
     lever = heads[rows, root_bone] - heads[rows, tips]
@@ -344,26 +302,9 @@ def placed(
     put_root(poses, bones, root_bone, (head, multiply(turn, axes[rows, root_bone].T).T))
 
 
-def targets_of(samples: Sequence[TargetSample]) -> tuple[Array, Array]:
-    """(R, 3) points and (R, 4) unit rotations of targets with rotations."""
-    points = np.array([sample.point[:] for sample in samples])
-    rotations = np.array([() if sample.rotation is None else sample.rotation[:] for sample in samples])
-    return points, unit(rotations, axis=-1)
-
-
-def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Array, Array]) -> None:
+def put_root(poses: JointPoses, bones: Bones, root_bone: int, to: tuple[Array, Array]) -> None:
     """Put the root bone at (R, 3) heads with (R, 4) rotations in armature space; in place."""
     back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), to[1].T.shape)
     poses.rotations[:, root_bone] = unit(multiply(back, to[1].T)).T
     shift = to[0] - bones.offsets[:, root_bone]
     poses.translations[:, root_bone] = rotate(back, shift.T).T
-
-
-def _upright(axes: Array) -> Array:
-    """(R, 4) rotations nearest to axes (R, 3, 3), see `upright`."""
-    y, z = axes[..., 1], axes[..., 2]
-    y = y / np.linalg.norm(y, axis=-1, keepdims=True)
-    z = z - y * (y * z).sum(-1, keepdims=True)
-    z = z / np.linalg.norm(z, axis=-1, keepdims=True)
-    straight = np.stack((np.cross(y, z), y, z), axis=-1)
-    return unit(quaternions(straight.transpose(1, 2, 0))).T

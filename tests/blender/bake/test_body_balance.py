@@ -105,10 +105,9 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
     translations = np.zeros((31, 3, 3))
     translations[:, 1, 2] = heights
     poses = planting.JointPoses(np.tile((1.0, 0.0, 0.0, 0.0), (31, 3, 1)), translations)
-    offsets, rests = planting.FigureBones.of(skeleton)[1:]
     balance = module.Balance(
         skeleton,
-        tables.Bones(offsets, rests),
+        tables.Bones.of(skeleton),
         np.tile(np.eye(3), (31, 1, 1)),
         [(1,), (2,)],
         np.zeros((31, 2), bool),

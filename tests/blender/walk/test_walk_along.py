@@ -379,7 +379,7 @@ def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
     assert done.measures.slide < 5e-4
-    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.report").warnings(done))
+    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.walk").warnings(done))
 
 
 def test_a_foot_that_is_never_down_is_told(ext):
@@ -389,7 +389,7 @@ def test_a_foot_that_is_never_down_is_told(ext):
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     never = [name for name, foot in done.cycle.feet.items() if not foot.stances]
     assert never == ["left leg 2"]
-    told = ext.module("ccd_rig.blender.walk.report").warnings(done)
+    told = ext.module("ccd_rig.blender.walk.walk").warnings(done)
     assert any(each == "Never down in the cycle, and so never planted: 'left leg 2'" for each in told)
 
 
@@ -690,7 +690,7 @@ def test_a_walk_of_some_cycles_ends_at_the_last_key_at_most(ext, channels):
 
 def test_the_report_is_in_metres_by_the_scale_of_units(ext):
     """The same scene in centimetres: what was 2 m is 2 cm."""
-    walk, report = (ext.module(f"ccd_rig.blender.walk.{name}") for name in ("walk", "report"))
+    walk = ext.module("ccd_rig.blender.walk.walk")
     rig = walks.walk(ext)
     rig.ccd_rig.walk.cycle = rig.animation_data.action
     rig.ccd_rig.walk.curve = curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0))
@@ -698,10 +698,10 @@ def test_the_report_is_in_metres_by_the_scale_of_units(ext):
     for scale in (1.0, 0.01):
         bpy.context.scene.unit_settings.scale_length = scale
         done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
-        tables.append(report.as_values(done))
+        tables.append(walk.as_values(done))
         hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
         assert done.length == pytest.approx(scale * (hips[0, 1] - hips[-1, 1]), rel=0.05)
-        assert f"{scale * walks.STRIDE * FPS / walks.PERIOD:.2f} m/s" in report.lines(done)[1]
+        assert f"{scale * walks.STRIDE * FPS / walks.PERIOD:.2f} m/s" in walk.lines(done)[1]
     for name in ("length", "speed", "slide", "penetration", "floating", "missed", "moved"):
         assert tables[1][name] == pytest.approx(0.01 * tables[0][name], rel=1e-3, abs=1e-9)
     for name in ("footfalls", "shortest", "turn", "stretched"):
