@@ -16,8 +16,9 @@ the root of the goal's weight.
 
 from __future__ import annotations
 
-from math import atan2, fabs, pi, sqrt, tan
+from math import fabs, pi, sqrt
 
+from .elementary import atan2, sin_cos
 from .geometry import (
     add,
     axis_rotation,
@@ -548,7 +549,8 @@ def orientation_rows(p, k, factor):
 def jacobian_factor(square):
     """c = (1 - (a/2) cot(a/2)) / a^2 of a rotation vector's length a; below 2e-3 radians 1/12 to rounding."""
     half = max(0.5 * sqrt(square), 1e-3)
-    return 0.25 * (1.0 / (half * half) - 1.0 / (half * tan(half)))
+    sine, cosine = sin_cos(half)
+    return 0.25 * (1.0 / (half * half) - cosine / (half * sine))
 
 
 def direction_rows(p, k, factor):
