@@ -12,6 +12,7 @@ from pathlib import Path
 from .loading import load
 
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("elementary", ("atan2", "cos", "sin")),
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),

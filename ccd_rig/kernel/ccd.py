@@ -13,8 +13,9 @@ tangent for a hinge. The limit is applied right after the step (Kenwright 2012, 
 
 from __future__ import annotations
 
-from math import atan2, fabs, pi, sqrt
+from math import fabs, pi, sqrt
 
+from .elementary import atan2
 from .geometry import (
     add,
     angle_of,

@@ -28,9 +28,10 @@ step helps, the exact triangle is taken and the next joint is clamped.
 
 from __future__ import annotations
 
-from math import atan2, copysign, exp, fabs, pi, sqrt
+from math import copysign, fabs, pi, sqrt
 
 from .ccd import hinge_turn_in_range
+from .elementary import atan2, exp
 from .geometry import (
     NOISE,
     add,

@@ -6,8 +6,9 @@ structs; uncompiled, they are the named tuples of `plain`.
 
 from __future__ import annotations
 
-from math import atan2, cos, fabs, floor, pi, sin, sqrt
+from math import fabs, floor, pi, sqrt
 
+from .elementary import atan2, sin_cos
 from .plain import Quaternion, Vector
 
 NOISE = 1e-6
@@ -103,8 +104,9 @@ def exponential(v):
     square = dot(v, v)
     angle = sqrt(square)
     # Below 1e-4 two terms of the series of sin(angle / 2) / angle are exact in double precision.
-    scale = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - square / 48.0
-    return Quaternion(cos(0.5 * angle), scale * v.x, scale * v.y, scale * v.z)
+    sine, cosine = sin_cos(0.5 * angle)
+    scale = sine / angle if angle > 1e-4 else 0.5 - square / 48.0
+    return Quaternion(cosine, scale * v.x, scale * v.y, scale * v.z)
 
 
 def logarithm(q):
@@ -117,8 +119,8 @@ def logarithm(q):
 
 def axis_rotation(axis, angle):
     """The rotation by `angle` about a unit vector."""
-    sine = sin(0.5 * angle)
-    return Quaternion(cos(0.5 * angle), sine * axis.x, sine * axis.y, sine * axis.z)
+    sine, cosine = sin_cos(0.5 * angle)
+    return Quaternion(cosine, sine * axis.x, sine * axis.y, sine * axis.z)
 
 
 def twist_angle(q, axis):

@@ -40,8 +40,10 @@ cdef void turn_row(Problem p, Py_ssize_t row, Py_ssize_t joint, Vector moment) n
 cdef void orientation_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
 cdef double jacobian_factor(double square) noexcept nogil
 cdef void direction_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t, inside=cython.bint)
+@cython.locals(joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t, inside=cython.bint)
 cdef void pole_row(Problem p, Py_ssize_t k, double factor) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, at=cython.Py_ssize_t, up=cython.Py_ssize_t, is_below=cython.bint)
+cdef void force_row(Problem p, Py_ssize_t row, Py_ssize_t joint, Py_ssize_t root, Vector point, Vector force, Vector by_head, Vector at_root) noexcept nogil
 cdef Vector reject(Vector v, Vector way) noexcept nogil
 cdef double share_slope(double size, double full) noexcept nogil
 @cython.locals(x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, driver=cython.Py_ssize_t)

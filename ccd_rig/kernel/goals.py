@@ -16,8 +16,9 @@ the root of the goal's weight.
 
 from __future__ import annotations
 
-from math import atan2, fabs, pi, sqrt, tan
+from math import fabs, pi, sqrt
 
+from .elementary import atan2, sin_cos
 from .geometry import (
     add,
     axis_rotation,
@@ -553,7 +554,8 @@ def orientation_rows(p, k, factor):
 def jacobian_factor(square):
     """c = (1 - (a/2) cot(a/2)) / a^2 of a rotation vector's length a; below 2e-3 radians 1/12 to rounding."""
     half = max(0.5 * sqrt(square), 1e-3)
-    return 0.25 * (1.0 / (half * half) - 1.0 / (half * tan(half)))
+    sine, cosine = sin_cos(half)
+    return 0.25 * (1.0 / (half * half) - cosine / (half * sine))
 
 
 def direction_rows(p, k, factor):
@@ -628,16 +630,42 @@ def pole_row(p, k, factor):
     by_way = subtract(by_way, scaled(by_aside, dot(way, side)))
     by_line = scaled(reject(by_way, way), 1.0 / extent)
     by_between, by_side = by_clear, add(by_aside, along)
-    point_row(p, row, joint, end, by_line)
-    # Line, side and the heads between are relative to the root's head: it enters all of them.
-    heads, i = 0.0, joint
-    while i != root:
-        point_row(p, row, i, vector_at(p.head, 3 * i), by_between)
-        heads += 1.0
-        i = p.parent[i]
-    to_root = scaled(add(add(by_line, scaled(by_between, heads)), by_side), -1.0)
-    point_row(p, row, root, start, to_root)
+    force_row(p, row, joint, root, end, by_line, by_between, scaled(by_side, -1.0))
     turn_row(p, row, p.goal_axis_joint[k], cross(axis, by_axis))
+
+
+def force_row(p, row, joint, root, point, force, by_head, at_root):
+    """Add the derivative of a chain to a row, by the forces on its points.
+
+    Forces and their moment about each joint's head are carried from the chain's end to the roots.
+
+    Args:
+        joint, root: the chain's last and first joint.
+        point, force: on the last joint.
+        by_head: force on the head of each joint but the first.
+        at_root: the sum of all forces from the first joint on.
+    """
+    at, i, is_below = row * p.columns, joint, True
+    moment = cross(subtract(point, vector_at(p.head, 3 * joint)), force)
+    while i >= 0:
+        if i == root:
+            force, is_below = at_root, False
+        elif is_below:
+            force = add(force, by_head)
+        first, slides = p.first_column[i], p.first_column[i] + p.width[i]
+        for column in range(first, slides):
+            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
+        for column in range(slides, p.first_column[i + 1]):
+            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), force)
+        if p.couplings:
+            coupled_rows(p, at, i, force)
+        # Without inherited rotation what is below only translates with the head.
+        up, head = p.parent[i], vector_at(p.head, 3 * i)
+        if not p.inherits[i]:
+            moment = Vector(0.0, 0.0, 0.0)
+        if up >= 0:
+            moment = add(moment, cross(subtract(head, vector_at(p.head, 3 * up)), force))
+        i = up
 
 
 def reject(v, way):

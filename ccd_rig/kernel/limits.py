@@ -25,8 +25,9 @@ the swing's axis turned by -tau/2 about n. No angle has to be computed to compar
 
 from __future__ import annotations
 
-from math import asin, atan2, copysign, cos, fabs, floor, pi, sin, sqrt
+from math import copysign, fabs, floor, pi, sqrt
 
+from .elementary import atan2, cos, sin, sin_cos
 from .geometry import (
     add,
     axis_rotation,
@@ -349,7 +350,7 @@ def twist_makes_up(rows, at, w, p, g, k):
     size = sqrt(s * s + u * u)
     most = 0.25 * LIMIT_ROUNDING * size
     twist = 2.0 * atan2(p, w) if s > 0.0 else 0.0
-    nearby = 4.0 * asin(most / s) if most < s else 2.0 * pi
+    nearby = 4.0 * atan2(most, sqrt((s - most) * (s + most))) if most < s else 2.0 * pi
     middle, half_width = 0.5 * (rows[at + 17] + rows[at + 18]), 0.5 * (rows[at + 18] - rows[at + 17])
     reach = 2.0 * atan2(u, s) - LIMIT_ROUNDING
     direction = 2.0 * atan2(k, g)
@@ -405,14 +406,14 @@ def azimuth_reaching(reach, here, beside):
     if beside == 0.0 or reach >= here:
         return 0.0
     square = (1.0 / (reach * reach) - 1.0 / (here * here)) / (1.0 / (beside * beside) - 1.0 / (here * here))
-    return asin(sqrt(square)) if square < 1.0 else 0.5 * pi
+    return atan2(sqrt(square), sqrt(1.0 - square)) if square < 1.0 else 0.5 * pi
 
 
 def rotation_of_swing(rows, at, on_a, on_b, e, f):
     """The rotation with this swing (rotation vector on its two axes) and twist (cosine, sine of its half)."""
     angle = sqrt(on_a * on_a + on_b * on_b)
-    s = cos(0.5 * angle)
-    sine_per_angle = sin(0.5 * angle) / angle if angle > 0.0 else 0.5
+    sine, s = sin_cos(0.5 * angle)
+    sine_per_angle = sine / angle if angle > 0.0 else 0.5
     on_a, on_b = sine_per_angle * on_a, sine_per_angle * on_b
     g, k, p = on_a * e - on_b * f, on_b * e + on_a * f, s * f
     return Quaternion(
@@ -471,7 +472,8 @@ def best_in_range(x, y, lower, upper):
     middle = 0.5 * (lower + upper)
     angle = middle + nearest_turn_of(2.0 * atan2(y, x) - middle, 2.0 * pi)
     angle = smaller(larger(angle, lower), upper)
-    return angle, fabs(x * cos(0.5 * angle) + y * sin(0.5 * angle))
+    sine, cosine = sin_cos(0.5 * angle)
+    return angle, fabs(x * cosine + y * sine)
 
 
 def component_of(q, axis):
@@ -529,7 +531,8 @@ def nearest_in_box(rows, at, q):
         for end in range(2):
             beta = b_lower if end == 0 else b_upper
             psi = 0.5 * beta + 0.25 * pi
-            on_p, on_m = amplitude_p * cos(psi), amplitude_m * sin(psi)
+            sine, cosine = sin_cos(psi)
+            on_p, on_m = amplitude_p * cosine, amplitude_m * sine
             dot = fabs(on_p) + fabs(on_m)
             if dot > best_dot:
                 turn = 0.0 if on_p * on_m >= 0.0 else pi
@@ -548,9 +551,10 @@ def nearest_in_box(rows, at, q):
     if dot > best_dot:
         best_alpha, best_beta, best_gamma = angle, beta, value
     psi = 0.5 * best_beta + 0.25 * pi
-    half_sum, half_difference = 0.5 * (best_gamma + best_alpha), 0.5 * (best_gamma - best_alpha)
-    to_a, to_b = cos(psi) * cos(half_sum), cos(psi) * sin(half_sum)
-    to_c, to_d = sin(psi) * cos(half_difference), sin(psi) * sin(half_difference)
+    to_b, to_a = sin_cos(0.5 * (best_gamma + best_alpha))
+    to_d, to_c = sin_cos(0.5 * (best_gamma - best_alpha))
+    sine, cosine = sin_cos(psi)
+    to_a, to_b, to_c, to_d = cosine * to_a, cosine * to_b, sine * to_c, sine * to_d
     if a * to_a + b * to_b + c * to_c + d * to_d < 0.0:
         to_a, to_b, to_c, to_d = -to_a, -to_b, -to_c, -to_d
     off_a, off_b, off_c, off_d = a - to_a, b - to_b, c - to_c, d - to_d
@@ -581,7 +585,7 @@ def nearest_at_end(
     for end in range(2):
         value = lower if end == 0 else upper
         # The dot product is (cos psi, sin psi) m (cos h, sin h) with h half of the other angle.
-        ch, sh = cos(0.5 * value), sin(0.5 * value)
+        sh, ch = sin_cos(0.5 * value)
         m00, m01 = ch * a + sh * b, ch * b - sh * a
         m10, m11 = ch * c + sh * of_d, sh * c - ch * of_d
         sum_x, sum_y, difference_x, difference_y = m00 - m11, m10 + m01, m00 + m11, m10 - m01
@@ -599,14 +603,14 @@ def nearest_at_end(
         if not is_whole_circle(b_lower, b_upper):
             for edge in range(2):
                 beta = b_lower if edge == 0 else b_upper
-                cp, sp = cos(0.5 * beta + 0.25 * pi), sin(0.5 * beta + 0.25 * pi)
+                sp, cp = sin_cos(0.5 * beta + 0.25 * pi)
                 angle, dot = best_in_range(cp * m00 + sp * m10, cp * m01 + sp * m11, other_lower, other_upper)
                 if dot > best_dot:
                     best_value, best_beta, best_angle, best_dot = value, beta, angle, dot
         if with_other == 1.0 and not is_whole_circle(other_lower, other_upper):
             for edge in range(2):
                 angle = other_lower if edge == 0 else other_upper
-                ch, sh = cos(0.5 * angle), sin(0.5 * angle)
+                sh, ch = sin_cos(0.5 * angle)
                 beta, dot = best_in_range(
                     m00 * ch + m01 * sh, m10 * ch + m11 * sh, b_lower + 0.5 * pi, b_upper + 0.5 * pi
                 )
@@ -812,8 +816,9 @@ def normal_of_plane(rows, at, angle, along_a, along_b, to_a, to_b):
     radial, tangential = to_a * along_a + to_b * along_b, to_b * along_a - to_a * along_b
     n, a, b = vector_at(rows, at + 6), vector_at(rows, at + 19), vector_at(rows, at + 22)
     # All three times sin(angle) / angle.
-    per_angle = sin(angle) / angle if angle > 1e-4 else 1.0
-    on_e, on_t, on_n = radial * per_angle, tangential * cos(angle), -tangential * sin(angle)
+    sine, cosine = sin_cos(angle)
+    per_angle = sine / angle if angle > 1e-4 else 1.0
+    on_e, on_t, on_n = radial * per_angle, tangential * cosine, -tangential * sine
     on_a, on_b = on_e * along_a - on_t * along_b, on_e * along_b + on_t * along_a
     normal = add(add(scaled(a, on_a), scaled(b, on_b)), scaled(n, on_n))
     return scaled(normal, 1.0 / length(normal))

@@ -7,8 +7,9 @@ move.
 
 from __future__ import annotations
 
-from math import atan2, sqrt
+from math import sqrt
 
+from .elementary import atan2
 from .geometry import conjugate, multiply
 from .plain import Quaternion, nogil
 

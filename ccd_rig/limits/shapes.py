@@ -13,14 +13,14 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import asin, ceil, copysign, cos, hypot, pi, radians, sin, sqrt
+from math import asin, ceil, copysign, hypot, pi, radians, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
 from mathutils import Euler, Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..kernel import LIMIT_WIDTH, project_rotation
+from ..kernel import LIMIT_WIDTH, cos, project_rotation, sin
 from ..maths.rotations import (
     FULL_TURN,
     NOISE,

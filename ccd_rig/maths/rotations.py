@@ -11,11 +11,12 @@ NaN is not checked for: skeletons, poses and goals refuse it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import atan2, cos, fsum, pi, remainder, sin, sqrt
+from math import fsum, pi, remainder, sqrt
 
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
+from ..kernel import atan2, cos, sin
 
 ROUNDING = 1e-6
 """Radians by which a rotation may be outside a limit and still count as inside.

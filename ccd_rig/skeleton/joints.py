@@ -279,9 +279,10 @@ class Skeleton:
 
     def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The cached result of `compute`, a function of this skeleton alone; called once per key."""
-        if key not in self._computed:
-            self._computed[key] = compute()
-        result: T = self._computed[key]
+        try:
+            result: T = self._computed[key]  # a key's hash takes microseconds
+        except KeyError:
+            result = self._computed[key] = compute()
         return result
 
     @property

@@ -67,20 +67,18 @@ def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
 
     offsets, rests = skeleton.computed_once("bones at rest", bones)
     joints = len(skeleton)
-    heads, frames = np.empty((1, 3 * joints)), np.empty((1, 4 * joints))
+    placed = np.empty((1, 7 * joints))
     place_joints(
         *_parents(skeleton),
         offsets,
         rests,
         rotations.reshape(1, -1),
         translations.reshape(1, -1),
-        heads,
-        frames,
+        placed[:, : 3 * joints],
+        placed[:, 3 * joints :],
     )
-    return (
-        heads.astype(np.float32).astype(np.float64).reshape(1, joints, 3),
-        frames.astype(np.float32).astype(np.float64).reshape(1, joints, 4),
-    )
+    placed = placed.astype(np.float32).astype(np.float64)
+    return placed[:, : 3 * joints].reshape(1, joints, 3), placed[:, 3 * joints :].reshape(1, joints, 4)
 
 
 def _parents(skeleton: Skeleton) -> tuple[Any, Any]:

@@ -253,7 +253,7 @@ class PoseSearch:
             self._run(self.limits, self.settings, solved, missed, inputs, None, budget)
             missed = solved.statuses.nonzero()[0]
         if not len(missed):
-            return self._judged(solved, tolerances)
+            return self._without_windows(solved)
         from_reference: Mask = np.zeros(len(rotations), np.bool_)
         if reference is not None:
             from_reference = (reference[0] == rotations).all(axis=(1, 2))
@@ -270,13 +270,16 @@ class PoseSearch:
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
         """Drop reach windows from the errors, and set CONVERGED where all goals are met."""
-        if solved.distances.shape[1] > len(self.goals):
-            distances, angles = (each[:, : len(self.goals)] for each in (solved.distances, solved.angles))
-            solved = replace(solved, distances=distances, angles=angles)
-        if solved.statuses.any():
-            met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
-            solved.statuses[met.all(1)] = 0
+        solved = self._without_windows(solved)
+        met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
+        solved.statuses[met.all(1)] = 0
         return solved
+
+    def _without_windows(self, solved: Solved) -> Solved:
+        if not self._windows:
+            return solved
+        distances, angles = (each[:, : len(self.goals)] for each in (solved.distances, solved.angles))
+        return replace(solved, distances=distances, angles=angles)
 
     def measure(
         self,

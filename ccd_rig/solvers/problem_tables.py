@@ -348,9 +348,9 @@ def measure_poses(
     """
     size = len(heads)
     bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
-    shifts = np.zeros((size, len(skeleton), 3))
+    shifts = np.zeros((size, len(skeleton), 3)) if windows else np.empty(0)
     rows = target_rows(skeleton, goals, targets, shifts, bones, goal_settings.extensions, windows)
-    distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
+    distances, angles = np.empty((2, size, rows.shape[1] // 4))
     measure_placed(
         problem,
         np.ascontiguousarray(heads).reshape(size, -1),
