@@ -55,7 +55,7 @@ cdef void measure_holes(Problem p) noexcept nogil
 cdef void share_steps(Problem p, double reduction) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef double lever_squares(Problem p, Py_ssize_t k, double total, double reduction) noexcept nogil
-cdef bint is_out_of_reach(Problem p) noexcept nogil
+cdef bint is_out_of_reach(Problem p, Py_ssize_t rank) noexcept nogil
 cdef bint is_as_near_as_links_allow(Problem p) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, first=cython.Py_ssize_t)
 cdef double shell_distance(Problem p, Py_ssize_t k) noexcept nogil

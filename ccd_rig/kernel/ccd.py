@@ -868,8 +868,8 @@ def lever_squares(p, k, total, reduction):
     return sum_
 
 
-def is_out_of_reach(p):
-    """Whether a target is outside a chain's reach for all rotations.
+def is_out_of_reach(p, rank):
+    """Whether a target of a rank, or of one before, is outside a chain's reach for all rotations.
 
     It can be told only if the chain's first joint stays in place and its links keep their lengths.
     """
@@ -877,8 +877,9 @@ def is_out_of_reach(p):
         return False
     start_carrying(p)
     for k in range(p.goals):
-        if p.goal_kind[k] == POSITION and shell_distance(p, k) > p.position_tolerance:
-            return True
+        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= rank:
+            if shell_distance(p, k) > p.position_tolerance:
+                return True
     return False
 
 

@@ -1,5 +1,5 @@
 cdef void enter_limits(Problem p) noexcept nogil
-@cython.locals(is_far=cython.bint, is_near=cython.bint)
+@cython.locals(is_far=cython.bint, is_near=cython.bint, status=cython.int)
 cdef int solve_pose(Problem p) noexcept nogil
 cdef double farthest_turn(Problem p) noexcept nogil
 @cython.locals(met=cython.bint)
@@ -8,8 +8,13 @@ cdef double turn_since(Problem p, Py_ssize_t slot) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef bint try_reference(Problem p) noexcept nogil
 cdef void begin_try(Problem p) noexcept nogil
+@cython.locals(rank=cython.Py_ssize_t)
+cdef void meet_earlier_ranks(Problem p) noexcept nogil
+@cython.locals(rank=cython.Py_ssize_t)
+cdef Py_ssize_t first_missed_rank(Problem p) noexcept nogil
 cdef void begin(Problem p) noexcept nogil
 cdef bint swivel_poles(Problem p) noexcept nogil
+cdef bint is_step_optimal(Problem p) noexcept nogil
 cdef bint meet(Problem p, double slow_ratio) noexcept nogil
 cdef void note_score(Problem p) noexcept nogil
 cdef bint is_better(Problem p) noexcept nogil
@@ -28,7 +33,7 @@ cdef int descend(Problem p) noexcept nogil
 cdef double pass_over(Problem p, Py_ssize_t number, double first) noexcept nogil
 cdef void restore_earlier_goals(Problem p) noexcept nogil
 cdef double part_of_step(Problem p, double first) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t)
+@cython.locals(i=cython.Py_ssize_t, met=cython.bint)
 cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, Py_ssize_t number) noexcept nogil
 @cython.locals(had_run_out=cython.bint)
 cdef int retry(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, int status) noexcept nogil

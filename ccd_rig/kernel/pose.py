@@ -66,7 +66,7 @@ CONVERGED = 0  # statuses: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
 ITERATION_LIMIT = 3
-OUT_OF_REACH = 4  # of a first solve: other starts are of no use
+OUT_OF_REACH = 4  # of a first solve, for its first missed rank: other starts are of no use
 
 START = 2  # slots of saved poses: the start of a try
 BEST = 3
@@ -135,7 +135,7 @@ def solve_pose(p):
         return CONVERGED
     if not p.moving_count:
         return CONVERGED if p.error_ratio <= p.met_ratio else STALLED
-    is_far, is_near = is_out_of_reach(p), False
+    is_far, is_near = is_out_of_reach(p, p.last_rank), False
     if is_far:
         stretch(p)
         is_near = is_as_near_as_links_allow(p)
@@ -150,7 +150,9 @@ def solve_pose(p):
         if status == CONVERGED and p.to_region and not p.only_ccd:
             evaluate(p)
             slide(p)
-        return OUT_OF_REACH if is_far and status != CONVERGED else status
+        if status == CONVERGED:
+            return status
+        return OUT_OF_REACH if is_far and is_out_of_reach(p, first_missed_rank(p)) else status
     if p.has_limbs and p.has_reference:
         bend_limbs(p)
         if reach(p, EARLY_EXIT):
@@ -168,9 +170,32 @@ def solve_pose(p):
         return CONVERGED
     enter_windows(p)
     keep_if_better(p)
-    if is_far:
-        return OUT_OF_REACH
-    return ITERATION_LIMIT if p.ran_out else STALLED
+    status = ITERATION_LIMIT if p.ran_out else STALLED
+    if not p.stays_local:
+        meet_earlier_ranks(p)
+    return OUT_OF_REACH if is_far and is_out_of_reach(p, first_missed_rank(p)) else status
+
+
+def meet_earlier_ranks(p):
+    """Meet rank by rank what all ranks together miss, from the start; the best pose stays in its slot."""
+    for rank in range(p.last_rank):
+        if first_missed_rank(p) == rank:
+            begin_try(p)
+            p.stage = rank
+            restore(p, START)
+            measure(p)
+            reach(p, EARLY_EXIT)
+            enter_windows(p)
+            keep_if_better(p)
+    p.stage = p.last_rank
+
+
+def first_missed_rank(p):
+    """The first rank whose goals the best pose misses; 0 outside reach windows."""
+    for rank in range(p.last_rank):
+        if p.best_score[rank + 2] > 0.0 or p.best_score[0] > 0.0 or p.best_score[1] > 0.0:
+            return rank
+    return p.last_rank
 
 
 def farthest_turn(p):
@@ -272,8 +297,7 @@ def begin(p):
     p.stage = p.last_rank
     p.is_equal = True
     p.to_region = p.likes_regions and not p.has_reference
-    # For a single joint the step of CCD is the optimum.
-    p.by_passes = p.only_ccd or p.has_comfort or (p.moving_count == 1 and not p.has_reference)
+    p.by_passes = p.only_ccd or p.has_comfort or (is_step_optimal(p) and not p.has_reference)
     begin_try(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.0
@@ -292,6 +316,11 @@ def begin(p):
         evaluate(p)
     save(p, START)
     save(p, FIRST_START)
+
+
+def is_step_optimal(p):
+    """Whether a step of CCD is the optimum: of a single joint that turns as far as it needs."""
+    return p.moving_count == 1 and p.slides == 0 and p.max_step[p.moving[0]] >= pi
 
 
 def meet(p, slow_ratio):
@@ -530,7 +559,7 @@ def part_of_step(p, first):
 def try_start(p, rotations, translations, is_turn, number):
     """Solve from another start; whether it meets the goals. The best pose stays in its slot.
 
-    Rotations of the start are absolute, or relative to the start of the solve (`is_turn`).
+    The first rank that the best pose misses is met before later ones. Rotations of the start are absolute, or relative to the start of the solve (`is_turn`).
     """
     restore(p, FIRST_START)
     begin_try(p)
@@ -561,7 +590,14 @@ def try_start(p, rotations, translations, is_turn, number):
     if p.by_passes:
         save(p, START)
         return descend(p) == CONVERGED
-    if reach(p, EARLY_EXIT):
+    p.stage = first_missed_rank(p)
+    met = reach(p, EARLY_EXIT)
+    if met and p.stage < p.last_rank:
+        keep_if_better(p)
+        p.stage = p.last_rank
+        met = reach(p, EARLY_EXIT)
+    p.stage = p.last_rank
+    if met:
         slide(p)
         return True
     enter_windows(p)
@@ -577,7 +613,7 @@ def retry(p, rotations, translations, is_turn, status):
     begin(p)
     had_run_out = status == ITERATION_LIMIT
     for start in range(rotations.shape[0]):
-        if p.steps >= p.budget:
+        if p.steps >= p.budget or is_out_of_reach(p, first_missed_rank(p)):
             break
         if try_start(p, rotations, translations, is_turn, start):
             return CONVERGED

@@ -179,6 +179,8 @@ class PoseSearch:
             ("movable", self._key, moving, settings.comfort),
             lambda: self._movable(served if moving is None else served & moving),
         )
+        # The step of CCD is the optimum of a joint that turns alone.
+        self._is_single = len(self.movable) < 2 and not any(skeleton.joints[i].slides for i in self.movable)
         self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
         self._tolerances = np.array([settings.position_tolerance])
         self._steps = _step_settings(settings)
@@ -260,7 +262,7 @@ class PoseSearch:
             from_reference &= (reference[1] == translations).all(axis=(1, 2))
         can_retry: Mask = (solved.statuses[missed] != OUT_OF_REACH) & (not settles)
         others = none
-        if starts is not None and can_retry.any() and len(self.movable) > 1:
+        if starts is not None and can_retry.any() and not self._is_single:
             others = none if any(self.tolerances[i] for i in self.movable) else starts()
         for which, begun in ((missed[~can_retry], none), (missed[can_retry], others)):
             for is_same in (True, False):
