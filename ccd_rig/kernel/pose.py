@@ -7,7 +7,7 @@ are minimised, rank by rank of the goals. With CCD alone there are only passes.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt
 
 from .ccd import (
     LARGEST_ERROR,
