@@ -124,10 +124,7 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
             is_list = isinstance(numbers, list) and len(numbers) == 4
             if not is_list or not all(type(n) in (int, float) for n in numbers):
                 raise InvalidInput(f"{part} must be a list of four numbers (w, x, y, z)")
-            try:
-                rotations[bone] = frozen_rotation(numbers, part)
-            except OverflowError:
-                raise InvalidInput(f"{part} must be four finite numbers (w, x, y, z)") from None
+            rotations[bone] = frozen_rotation(numbers, part)
         entries.append(PoseEntry(name, rotations))
     return tuple(entries)
 
