@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 from .kernel import LEVER
 from .maths.batch import unit_rows
-from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
+from .maths.validation import angle, frozen_rotation, frozen_vector, is_number, is_whole, shown
 from .skeleton.joints import Skeleton
 from .skeleton.kinematics import BendAxis, Transform, bend_axis_of, forward_kinematics
 from .skeleton.pose import Pose
@@ -418,7 +419,7 @@ class PoleGoal(Goal):
         object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
         if self.offset is not None:
             object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
-        finite(f"{what}: angle", self.angle)
+        object.__setattr__(self, "angle", angle(f"{what}: angle", self.angle))
         _check_importance(what, self.weight, self.priority)
 
     def chain(self, skeleton: Skeleton) -> tuple[int, ...]:
@@ -512,7 +513,7 @@ class BalanceGoal(Goal):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
-        axes = self.axes if isinstance(self.axes, Sequence) else ()
+        axes = self.axes if isinstance(self.axes, Sequence | np.ndarray) else ()
         if len(axes) != 3 or not any(axes):
             must = "axes must be three of True and False, one at least True"
             raise InvalidInput(f"balance goal: {must}, not {shown(self.axes)}")
@@ -589,14 +590,14 @@ def _check_importance(what: str, weight: float, priority: int) -> None:
     lightest, heaviest = WEIGHTS
     if not (is_number(weight) and lightest <= weight <= heaviest):
         raise InvalidInput(f"{what}: weight must be {lightest:g} to {heaviest:g}, not {shown(weight)}")
-    if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
+    if not is_whole(priority) or priority < 0:
         raise InvalidInput(
             f"{what}: priority must be a whole number, 0 (served first) or more, not {shown(priority)}"
         )
 
 
 def _check_count(what: str, field: str, count: int) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+    if not is_whole(count) or count < 0:
         raise InvalidInput(
             f"{what}: {field} must be a whole number, 0 (the whole chain) or more, not {shown(count)}"
         )

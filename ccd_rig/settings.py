@@ -76,7 +76,8 @@ class SolveStatus(enum.Enum):
     The pose is in a local minimum, or a reach window or comfort tolerance is active.
     """
     OPTIMAL = "OPTIMAL"
-    """Out of reach or in conflict, and no small motion inside the limits comes nearer."""
+    """Out of reach or in conflict, and no small motion inside the limits comes nearer, each
+    joint moved for its own goals."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
     """`max_iterations` ran out in the last try while the goals still came nearer."""
 

@@ -877,9 +877,9 @@ def is_out_of_reach(p, rank):
         return False
     start_carrying(p)
     for k in range(p.goals):
-        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= rank:
-            if shell_distance(p, k) > p.position_tolerance:
-                return True
+        is_asked = p.goal_kind[k] == POSITION and p.goal_rank[k] <= rank
+        if is_asked and shell_distance(p, k) > p.position_tolerance:
+            return True
     return False
 
 

@@ -559,7 +559,8 @@ def part_of_step(p, first):
 def try_start(p, rotations, translations, is_turn, number):
     """Solve from another start; whether it meets the goals. The best pose stays in its slot.
 
-    The first rank that the best pose misses is met before later ones. Rotations of the start are absolute, or relative to the start of the solve (`is_turn`).
+    The first rank that the best pose misses is met before later ones. Rotations of the start are absolute, or
+    relative to the start of the solve (`is_turn`).
     """
     restore(p, FIRST_START)
     begin_try(p)

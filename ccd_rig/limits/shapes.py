@@ -34,7 +34,17 @@ from ..maths.rotations import (
     twist_angle,
     wrapped,
 )
-from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
+from ..maths.validation import (
+    Triple,
+    angle,
+    coordinate,
+    numbers,
+    require_order,
+    shown,
+    store,
+    unit,
+    within,
+)
 from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial
 
 
@@ -48,7 +58,7 @@ class Slide:
         upper: largest shift.
 
     Raises:
-        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+        InvalidInput: a zero axis, a bound beyond +-1e15, lower above upper.
     """
 
     axis: Triple
@@ -57,8 +67,8 @@ class Slide:
 
     def __post_init__(self) -> None:
         store(self, "axis", unit("Slide.axis", self.axis))
-        store(self, "lower", finite("Slide.lower", self.lower))
-        store(self, "upper", finite("Slide.upper", self.upper))
+        store(self, "lower", coordinate("Slide.lower", self.lower))
+        store(self, "upper", coordinate("Slide.upper", self.upper))
         require_order("Slide", self.lower, self.upper, "the model's unit")
 
 

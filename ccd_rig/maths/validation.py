@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, fields
 from math import hypot, isfinite, nan
+from numbers import Integral, Real
 from typing import Any
 
 from mathutils import Quaternion, Vector
@@ -32,20 +33,21 @@ def require_ranges(settings: Any) -> None:
             continue
         name, (least, most) = each.name, each.metadata["range"]
         value = getattr(settings, name)
-        is_whole, may_be_pair = isinstance(each.default, int), each.metadata["may_be_pair"]
+        needs_whole, may_be_pair = isinstance(each.default, int), each.metadata["may_be_pair"]
         values = value if may_be_pair and isinstance(value, tuple) and len(value) == 2 else (value,)
-        is_kind = _is_whole if is_whole else is_number
+        is_kind = is_whole if needs_whole else is_number
         if not all(is_kind(number) and least <= number <= most for number in values):
             allowed = f"{least:.7g} to {most:.7g}" if most < math.inf else f"{least:.7g} or more"
-            if is_whole:
+            if needs_whole:
                 allowed = f"a whole number, {allowed}" if least > -math.inf else "a whole number"
             if may_be_pair:
                 allowed += ", or a pair of these for left and right"
             raise InvalidInput(f"{name} must be {allowed}, not {shown(value)}")
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_whole(value: object) -> bool:
+    """Whether `value` is a whole number, of Python or NumPy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def store(value: object, name: str, content: object) -> None:
@@ -78,6 +80,14 @@ def angle(name: str, value: object) -> float:
     number = finite(name, value)
     if abs(number) > MOST_TURNED:
         raise InvalidInput(f"{name} is {number:g}; give radians from -{MOST_TURNED:g} to {MOST_TURNED:g}")
+    return number
+
+
+def coordinate(name: str, value: object) -> float:
+    """`value` as a coordinate in the model's unit; InvalidInput names the field."""
+    number = finite(name, value)
+    if abs(number) > FARTHEST:
+        raise InvalidInput(f"{name} is {number:g}; give {-FARTHEST:g} to {FARTHEST:g}")
     return number
 
 
@@ -165,9 +175,9 @@ def is_size(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether `value` is a finite int or float."""
+    """Whether `value` is a finite real number, of Python or NumPy."""
     try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # an int beyond all floats
         return False
 

@@ -158,11 +158,18 @@ def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
         reach: time over which it sets in.
     """
     lift: Array = np.zeros(len(times))
-    free = ~fixed
-    least = np.maximum(needed[free], 0.0)
-    if not least.any():
-        return lift
-    bends = second_differences(times)[:, free]
+    free = np.flatnonzero(~fixed)
+    for run in np.split(free, np.flatnonzero(np.diff(free) > 2) + 1):  # two fixed frames cut the beam
+        least = np.maximum(needed[run], 0.0)
+        if least.any():
+            first = max(run[0] - 2, 0)
+            bends = second_differences(times[first : run[-1] + 3])[:, run - first]
+            lift[run] = _lift_of_run(bends, least, reach)
+    return lift
+
+
+def _lift_of_run(bends: Array, least: Array, reach: float) -> Array:
+    """(R,) the `least_lift` of R frames that no two fixed ones part; `bends` (., R): second differences."""
     flexes = np.linalg.inv(np.eye(len(least)) + (0.5 * reach) ** 4 * bends.T @ bends)
     forces: Array = np.zeros(len(least))
     held = np.zeros(len(least), np.bool_)
@@ -183,5 +190,4 @@ def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
             held &= ~(pulls & (forces <= 1e-12 * np.abs(exact).max()))
             forces[~held] = 0.0
         forces = exact
-    lift[free] = np.maximum(flexes @ forces, least)
-    return lift
+    return np.asarray(np.maximum(flexes @ forces, least))

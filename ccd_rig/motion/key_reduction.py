@@ -80,6 +80,8 @@ def choose(
     if frames.shape != (length,) or tolerances.shape != (count,) or must.shape != (count, length):
         raise InvalidInput("frames, values, tolerances and must do not have matching shapes")
     kept = must.copy()
+    if length == 0:
+        return kept
     kept[:, 0] = kept[:, -1] = True
     wanted = values if kind == PLACE else rotations_of(kind, values)
     # The next obligatory key after each frame: no segment passes it.

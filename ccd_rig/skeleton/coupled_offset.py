@@ -27,7 +27,7 @@ from ..kernel import evaluate_spline
 from ..limits.shapes import Hinge
 from ..maths.batch import Array, twist_angles
 from ..maths.rotations import FULL_TURN, twist_angle, wrapped
-from ..maths.validation import Triple, numbers, store, unit
+from ..maths.validation import Triple, angle, coordinate, numbers, store, unit
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ class CoupledOffset:
         count = len(self.angles) if isinstance(self.angles, tuple | list) else 0
         if count < 2:
             raise InvalidInput(f"CoupledOffset.angles is {self.angles!r}; give two angles at least")
-        angles = numbers("CoupledOffset.angles", self.angles, count)
+        angles = tuple(
+            [angle("CoupledOffset.angles", a) for a in numbers("CoupledOffset.angles", self.angles, count)]
+        )
         shifts = numbers("CoupledOffset.shifts", self.shifts, count)
         if any(after <= before for before, after in pairwise(angles)):
             raise InvalidInput("CoupledOffset.angles must rise from each to the next (radians)")
@@ -72,6 +74,9 @@ class CoupledOffset:
         if self.slopes is not None:
             slopes = numbers("CoupledOffset.slopes", self.slopes, count)
             store(self, "slopes", slopes)
+        for name, values in (("shifts", shifts), ("slopes", slopes)):
+            for value in values:
+                coordinate(f"CoupledOffset.{name}", value)
         store(self, "angles", angles)
         store(self, "shifts", shifts)
         store(self, "knots", np.column_stack((angles, shifts, slopes)).reshape(-1))

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp, outside
 from ..maths.rotations import FULL_TURN
-from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, listed, shown
+from ..maths.validation import (
+    SIZES,
+    frozen_rotation,
+    frozen_vector,
+    is_number,
+    is_size,
+    is_whole,
+    listed,
+    shown,
+)
 from .coupled_offset import CoupledOffset, coupled_angle
 
 T = TypeVar("T")
@@ -27,6 +37,9 @@ Place: TypeAlias = tuple[Vector, Quaternion]
 
 SQUARE = 1e-6
 """Cosine between two axes up to which they are at right angles: rounding of single precision."""
+
+MOST_KEPT = 256
+"""Most results that a skeleton keeps: a search of goals needs four or five."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,7 @@ class Joint:
         limit: allowed rotations relative to rest, or None for a free ball joint.
         comfort: the preferred part of the allowed motion, or None.
         stiffness: 0 turns freely, 1 is locked; each step is multiplied by 1 - stiffness.
-        max_step: largest turn in one step, radians (Lander 1998, damping).
+        max_step: largest turn in one step of CCD, radians (Lander 1998, damping).
         slides: shifts beside the rotation (prismatic joints), along axes at right angles to each other: three
             at most.
         coupled_offsets: shifts of the joint that are functions of a hinge's angle.
@@ -73,11 +86,12 @@ class Joint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInput("a joint needs a name that is not empty")
-        if isinstance(self.parent, bool) or not isinstance(self.parent, int) or self.parent < -1:
+        if not is_whole(self.parent) or self.parent < -1:
             raise InvalidInput(
                 f"joint '{self.name}': parent must be an index or -1, not {shown(self.parent)}"
             )
         store = object.__setattr__
+        store(self, "parent", int(self.parent))
         store(self, "offset", frozen_vector(self.offset, f"joint '{self.name}': offset"))
         store(
             self, "rest_rotation", frozen_rotation(self.rest_rotation, f"joint '{self.name}': rest_rotation")
@@ -278,11 +292,14 @@ class Skeleton:
         return whole[-length:]
 
     def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The cached result of `compute`, a function of this skeleton alone; called once per key."""
+        """The cached result of `compute`, a function of this skeleton alone; the newest `MOST_KEPT` are kept."""
         try:
             result: T = self._computed[key]  # a key's hash takes microseconds
         except KeyError:
             result = self._computed[key] = compute()
+            if len(self._computed) > MOST_KEPT:
+                with suppress(StopIteration, RuntimeError):  # other threads use it too
+                    self._computed.pop(next(iter(self._computed)), None)
         return result
 
     @property

@@ -375,8 +375,9 @@ class Drag:
                 pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         errors = search.errors(pose, [*stored_targets(pulls), *targets[len(pulls) :]])
         status = STATUSES[solved.statuses[0]]
-        is_short = any(error.distance > self._near for error in errors[: len(pulls)])
-        if status is SolveStatus.CONVERGED and is_short:  # eased short of a point
+        if all(search.settings.in_tolerances(error) <= 1.0 for error in errors):
+            status = SolveStatus.CONVERGED
+        elif status is SolveStatus.CONVERGED:  # eased short of a point
             status = SolveStatus.OPTIMAL
         return SolveResult(pose, status, int(solved.steps[0]), errors)
 

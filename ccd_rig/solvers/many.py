@@ -71,7 +71,7 @@ def solve_many(
     bit. The result is never farther from the goals than the start inside its limits.
 
     OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes
-    nearer.
+    nearer, each joint moved for its own goals.
 
     Args:
         skeleton: the joints.
@@ -178,6 +178,8 @@ def _pose_arrays(skeleton: Skeleton, poses: PoseBatch, what: str) -> tuple[Array
         "rotation",
         "must be a unit quaternion (w, x, y, z)",
     )
+    # Those that are unit to float32 keep their bits.
+    rotations = np.where(np.abs(sizes - 1.0)[..., None] > 1e-6, rotations / sizes[..., None], rotations)
     _check_joints(skeleton, np.isfinite(translations).all(2), what, "translation", "is not finite")
     near = (np.abs(translations) <= FARTHEST).all(2)
     _check_joints(skeleton, near, what, "translation", f"must not be farther away than {FARTHEST:g}")

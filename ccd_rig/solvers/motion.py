@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from ..goals import TargetKind
 from ..kernel import carry_departures, sweep_departures, write_departures, write_largest_angles
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
@@ -49,8 +50,9 @@ More is seen as a pop.
 EXPLAINED = 4.0
 """Radians of such a change that a target's own change of step explains, per reach of a chain of two joints.
 
-Joints of longer chains share the turn, the less the more the target leaps. A pole's angle explains as much as
-it changes, a reach window `EXPLAINED` per length of its links.
+Joints of longer chains share the turn, the less the more the target leaps. A direction explains the angle by
+which its step changes, a pole's angle as much as it changes, a reach window `EXPLAINED` per length of its
+links.
 """
 LEAP = 0.5
 """Part of a chain's reach by which a target's step changes where the target jumps: its chain follows at once.
@@ -329,7 +331,7 @@ def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
             rows = np.array([stretch[place]])
             solved = frames.solve(rows, tries=True)
             yield 0
-            if solved.statuses[0] == 0:
+            if _first_missed(frames, rows[0], solved) > _first_missed(frames, rows[0], motion.at(rows)):
                 motion.put(rows, solved)
                 yield from _continue(frames, motion, stretch[place + 1 :], stretch[place])
                 yield from _continue(frames, motion, stretch[:place][::-1], stretch[place])
@@ -338,17 +340,28 @@ def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
 
 
 def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -> Generator[int, None, None]:
-    """Continue the departure of frame `start` over `rows`, as long as the goals are met."""
+    """Continue the departure of frame `start` over `rows`, as long as they miss an earlier priority."""
     for row in rows:
-        if start < 0 or motion.statuses[start] != 0 or motion.statuses[row] == 0:
+        ends, missed = np.array([start]), _first_missed(frames, row, motion.at(np.array([row])))
+        if start < 0 or missed >= _first_missed(frames, start, motion.at(ends)):
             return
-        ends = np.array([start])
         turned = departures(frames, motion.rotations[ends], ends)
         solved = frames.solve(np.array([row]), start=_carried(frames, np.array([row]), turned))
         yield 0
-        if solved.statuses[0] == 0:
+        if _first_missed(frames, row, solved) > missed:
             motion.put(np.array([row]), solved)
         start = row
+
+
+def _first_missed(frames: Frames, row: int, solved: Solved) -> float:
+    """The first priority of which the solved pose of a frame misses a goal; infinite where all are met."""
+    if solved.statuses[0] == 0:
+        return np.inf
+    kind = frames.kinds[frames.kind[row]]
+    near = kind.tolerances[frames.place[row] if len(kind.tolerances) > 1 else 0]
+    angle = kind.search.settings.angle_tolerance
+    errors = zip(kind.search.goals, solved.distances[0].tolist(), solved.angles[0].tolist(), strict=False)
+    return min([goal.priority for goal, off, turned in errors if off > near or turned > angle], default=0)
 
 
 # IK branches ----------------------------------------------------------------------------------------
@@ -691,7 +704,14 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
             if target.shape[1] == 4:
                 allowed[here] += _changes(target, *places)
             else:
-                step = target[places[2]] - 2.0 * target[places[1]] + target[places[0]]
+                old, present, new = (target[each] for each in places)
+                if goal.target_kind is TargetKind.DIRECTION:
+                    # The old direction, turned about the present one by half a turn, goes on as before.
+                    off = new - 2.0 * (old * present).sum(1)[:, None] * present + old
+                    square = (off * off).sum(1)
+                    allowed[here] += 2.0 * arctan2(np.sqrt(square), np.sqrt(np.maximum(4.0 - square, 0.0)))
+                    continue
+                step = new - 2.0 * present + old
                 way = np.sqrt((step * step).sum(1)) / reach
                 joints = len(set(goal.joints(kind.search.skeleton)).intersection(kind.search.movable))
                 share = min(1.0, 2.0 / max(joints, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Hashable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
+    goals_key,
     measure_poses,
     problem_tables,
     reach_of_goals,
@@ -34,7 +35,6 @@ from .problem_tables import (
     stored_targets,
     target_rows,
     windowed,
-    without_target,
 )
 from .restarts import StartSpace, drawn_starts, library_starts
 
@@ -161,13 +161,10 @@ class PoseSearch:
         self._limb_key = None if limb_goals is None else goals_key(limb_goals)
         check_goals(skeleton, self.goals)
         self._key = goals_key(self.goals)
-        self.goal_settings, self._windows, served = skeleton.shape.computed_once(
+        self.goal_settings = GoalSettings.of([self.goals])
+        self._windows, served = skeleton.shape.computed_once(
             ("goals", self._key),
-            lambda: (
-                GoalSettings.of([self.goals]),
-                windowed(self.goals),
-                set().union(*serving_joints(skeleton, self.goals)),
-            ),
+            lambda: (windowed(self.goals), set().union(*serving_joints(skeleton, self.goals))),
         )
         self._problems: dict[bool, _Problems] = {}  # inside comfort regions, inside limits
         self.limits, self.tolerances, self.comforts = skeleton.shape.computed_once(
@@ -305,9 +302,11 @@ class PoseSearch:
         idle.append(problem)
         return measured
 
-    def errors(self, pose: Pose, targets: Sequence[Array]) -> tuple[GoalError, ...]:
-        """Measure the error of each goal in a pose; `targets` as in `solve`."""
-        distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets)
+    def errors(
+        self, pose: Pose, targets: Sequence[Array], goal_settings: GoalSettings | None = None
+    ) -> tuple[GoalError, ...]:
+        """Measure the error of each goal in a pose; `targets` and `goal_settings` as in `solve`."""
+        distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets, goal_settings)
         return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
 
     def _run(
@@ -441,8 +440,8 @@ class _Problems:
 
 def shared_search(
     skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings
-) -> tuple[PoseSearch, list[Array]]:
-    """A search that goals share which differ in targets alone, and their targets for `PoseSearch.solve`.
+) -> tuple[PoseSearch, list[Array], GoalSettings]:
+    """A search that goals with the same `goals_key` share, and their arguments of `PoseSearch.solve`.
 
     Raises:
         InvalidInput: names the goal that does not fit the skeleton.
@@ -451,12 +450,7 @@ def shared_search(
         check_goals(skeleton, goals)
     key = "search", goals_key(goals), settings
     search = skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings))
-    return search, stored_targets(goals)
-
-
-def goals_key(goals: Sequence[Goal]) -> Hashable:
-    """A key of goals without their targets."""
-    return tuple([without_target(goal) for goal in goals])
+    return search, stored_targets(goals), GoalSettings.of([goals])
 
 
 def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float, int]:

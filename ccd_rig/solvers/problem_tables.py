@@ -279,9 +279,22 @@ def _extents(window: ReachWindow, shifts: Array, bones: Bones) -> Array:
     return total
 
 
-def without_target(goal: Goal) -> Hashable:
-    """A key of a goal without its target: goals with equal keys share a problem of the kernel."""
-    return type(goal), *(value for name, value in goal.__dict__.items() if name != "target")
+def goals_key(goals: Sequence[Goal]) -> Hashable:
+    """A key of goals without `OF_CALLS`: goals with equal keys share a problem of the kernel."""
+    return tuple(
+        [
+            (
+                type(goal),
+                goal.has_window,
+                *(value for name, value in goal.__dict__.items() if name not in OF_CALLS),
+            )
+            for goal in goals
+        ]
+    )
+
+
+OF_CALLS = frozenset(("target", "weight", "angle", "max_extension"))
+"""Fields of goals that are arguments of the kernel's calls: its problems are for any of their values."""
 
 
 def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
@@ -313,9 +326,9 @@ def take_problem(
 ) -> tuple[list[Problem], Problem]:
     """A problem of goals that no thread uses, and the list to which it returns; tolerances are 1.
 
-    Problems of goals that differ in targets alone are shared.
+    Problems of goals with the same `goals_key` are shared.
     """
-    key = ("measured", tuple([without_target(goal) for goal in goals]), movable)
+    key = ("measured", goals_key(goals), movable)
     skeleton = skeleton.shape
     idle: list[Problem] = skeleton.computed_once(key, list)
     with suppress(IndexError):  # other threads take from it too

@@ -36,10 +36,11 @@ def solve(
     """Find the pose that meets the goals inside all limits; of all such poses the nearest to `reference`.
 
     Only joints of the goals' chains move. Joints that start outside their limit are clamped first. The result
-    is never worse than the clamped start. Compare the goals' square errors, summed per priority by weights in
-    parts of the largest, with goals inside their tolerance as 0: the first sum that changes by more than the
-    tolerance falls. Only comfort regions together with comfort tolerances may raise it. The same input gives
-    the same result to the bit. A target out of reach is a status, never an exception.
+    is never worse than the clamped start. Compare first by how far reach windows are exceeded. Then compare
+    the goals' square errors, summed per priority by weights in parts of the largest, with goals inside their
+    tolerance as 0: the first sum that changes by more than the tolerance falls. Only comfort regions together
+    with comfort tolerances may raise it. The same input gives the same result to the bit. A target out of
+    reach is a status, never an exception.
 
     Args:
         skeleton: the joints.
@@ -108,7 +109,8 @@ class _Solve:
             check_pose(skeleton, reference)
         self.pose, self.poses, self.settings = pose, poses, settings or PRESETS["DEFAULT"]
         self.goals = tuple(goals)
-        self.search, self.targets = shared_search(skeleton, self.goals, self.settings)
+        search = shared_search(skeleton, self.goals, self.settings)
+        self.search, self.targets, self.goal_settings = search
         self.reference = None if reference is None else reference.arrays
 
     def run(self, budget: int) -> SolveResult:
@@ -120,12 +122,13 @@ class _Solve:
             self.reference,
             self._starts if self.settings.restarts else None,
             budget,
+            goal_settings=self.goal_settings,
         )
         # Errors are those of the pose in single precision; joints that did not turn keep the start's bits.
         is_still = solved.translations.tobytes() == self.pose.arrays[1].tobytes()
         shift = self.pose if is_still else None
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], shift)
-        errors = search.errors(pose, self.targets)
+        errors = search.errors(pose, self.targets, self.goal_settings)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

@@ -160,21 +160,22 @@ class SourceMotion:
             values = np.asarray(getattr(self, name), np.float64)
             if values.shape != shape:
                 raise InvalidInput(f"{name} of the source must be {shape}, not {values.shape}")
-            self._require_finite(name, values)
+            self._require(np.isfinite(values), name, "is not a number")
             if name.endswith("rotations"):
+                sizes = np.linalg.norm(values, axis=-1, keepdims=True)
+                self._require(sizes > 0.0, name, "is no rotation")
                 values = batch.unit(values, -1)
             object.__setattr__(self, name, values)
         if (np.diff(self.times) <= 0.0).any():
             raise InvalidInput("times of the source must increase")
 
-    def _require_finite(self, name: str, values: Array) -> None:
-        good = np.isfinite(values)
+    def _require(self, good: Mask, name: str, fault: str) -> None:
         if good.all():
             return
         place = np.argwhere(~good)[0].tolist()
-        joint = self.names[place[-2]] if values.ndim > 1 else ""
-        at = f" at frame {place[0]}" if values.ndim == 3 else ""
-        raise InvalidInput(f"joint '{joint}': {name} of the source{at} is not a number: repair its keys")
+        joint = self.names[place[-2]] if good.ndim > 1 else ""
+        at = f" at frame {place[0]}" if good.ndim == 3 else ""
+        raise InvalidInput(f"joint '{joint}': {name} of the source{at} {fault}: repair its keys")
 
     def index(self, name: str) -> int:
         """Index of a joint."""

@@ -205,6 +205,19 @@ def test_no_lift_where_nothing_is_needed_or_may_be():
     np.testing.assert_array_equal(least_lift(times, np.full(12, 0.1), times > -1, 8.0), np.zeros(12))
 
 
+def test_swings_between_planted_frames_are_lifted_by_themselves():
+    times = np.arange(6000.0)
+    fixed = times % 30 < 8
+    needed = np.where(times % 30 < 19, 0.02, 0.05) * (1.0 + np.sin(times))
+    lift = least_lift(times, needed, fixed, 8.0)  # dense in all frames this takes seconds
+    assert (lift >= np.where(fixed, 0.0, needed)).all() and not lift[fixed].any()
+    for first in (0, 2970):
+        part = slice(first, first + 60)
+        np.testing.assert_allclose(
+            least_lift(times[part], needed[part], fixed[part], 8.0)[:38], lift[part][:38], atol=1e-9
+        )
+
+
 def test_second_differences_are_exact_of_parabolas_at_uneven_times():
     times = np.array((0.0, 0.5, 2.0, 2.25, 5.0))
     np.testing.assert_allclose(second_differences(times) @ (3.0 * times**2 - times), 6.0, atol=1e-12)

@@ -15,6 +15,7 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig import (
     Cone,
+    DirectionGoal,
     Hinge,
     Joint,
     Limit,
@@ -35,6 +36,7 @@ from ccd_rig.solvers import motion as module
 from ccd_rig.solvers.motion import Frames, Kind, solve_motion
 from ccd_rig.solvers.pose_search import PoseSearch, Solved
 from ccd_rig.solvers.problem_tables import Bones
+from ccd_rig.solvers.stepping import result_of
 
 FRAMES = 121
 TOLERANCE = 1e-3
@@ -55,6 +57,26 @@ def random_rotations(draw: np.random.Generator, *shape: int) -> Array:
     """Unit quaternions."""
     drawn = draw.normal(size=(*shape, 4))
     return drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
+
+
+def test_a_motion_of_directions_does_not_depend_on_the_unit_of_length():
+    size = 41
+    directions = np.stack((np.full(size, 0.02), np.full(size, -1.0), np.linspace(-1.0, 1.0, size)), 1)
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    results = []
+    for unit in (2.0**-10, 1.0, 2.0**10):
+        joints = [Joint(f"{i}", i - 1, (0.0, unit * (i > 0), 0.0), length=unit) for i in range(3)]
+        skeleton = Skeleton(joints)
+        settings = SolverSettings(position_tolerance=1e-4 * unit, restarts=0)
+        search = PoseSearch(skeleton, [DirectionGoal("2", (0, 1, 0), (0, 1, 0))], settings)
+        kind = Kind(search, (directions,), Bones.of(skeleton), np.array([1e-4 * unit]), None)
+        rest, rows = np.tile((1.0, 0.0, 0.0, 0.0), (size, 3, 1)), np.arange(size)
+        before, after = rows - 1, np.array([*rows[1:], -1])
+        still = np.zeros((size, 3, 3))
+        frames = Frames((kind,), np.zeros(size, np.intp), rows, rest, still, rows, before, after)
+        results.append(result_of(solve_motion(frames, 5.0))[0].rotations)
+    for other in results:
+        np.testing.assert_allclose(other, results[1], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
