@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from mathutils import Quaternion, Vector
 
@@ -292,7 +292,7 @@ class Skeleton:
         return whole[-length:]
 
     def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The cached result of `compute`, a function of this skeleton alone; the newest `MOST_KEPT` are kept."""
+        """The cached result of `compute`, a function of this skeleton; the newest `MOST_KEPT` are kept."""
         try:
             result: T = self._computed[key]  # a key's hash takes microseconds
         except KeyError:
