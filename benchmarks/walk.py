@@ -141,7 +141,7 @@ def many_legs(pairs: int, _data: Path | None) -> Case:
 
 def made(rig: bpy.types.Object, starts: dict[str, float], **of_leg: float) -> Case:
     """A figure with a cycle of `gaits`; stride, lift and sink in lengths of its shortest leg."""
-    joints, figure, reading = retarget.figure_to_move(rig, walking_map(rig))
+    joints, figure, reading = retarget.figure_to_move(rig, rig.matrix_world, walking_map(rig))
     leg = min(WalkLeg.of(figure, limb, len(joints.legs) <= 4).length for limb in joints.legs)
     frames = int(of_leg.pop("frames"))
     duty = of_leg.pop("duty")
@@ -156,7 +156,7 @@ def made(rig: bpy.types.Object, starts: dict[str, float], **of_leg: float) -> Ca
 
 
 def case(rig: bpy.types.Object, action: bpy.types.Action, stride: float) -> Case:
-    joints, figure, _ = retarget.figure_to_move(rig, walking_map(rig))
+    joints, figure, _ = retarget.figure_to_move(rig, rig.matrix_world, walking_map(rig))
     leg = min(WalkLeg.of(figure, limb, len(joints.legs) <= 4).length for limb in joints.legs)
     top = max(float((rig.matrix_world @ bone.tail_local).z) for bone in rig.data.bones)
     return Case(rig, action, leg, top, stride)

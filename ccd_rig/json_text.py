@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 LONGEST = 60
 """Letters of a text from outside that a message shows."""
+MOST_DIGITS = 300
+"""Most digits of a whole number, so that each is one as a float."""
 
 
 class NotJson(ValueError):
@@ -21,13 +24,13 @@ def parse(text: str) -> Any:
             a field twice in one object, or text that no file can hold.
     """
     try:
-        data: Any = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        data: Any = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_no_number, parse_int=_whole, parse_float=_finite
+        )
     except RecursionError:
         raise NotJson("it nests too deep") from None
     except json.JSONDecodeError as error:
         raise NotJson(str(error)) from None
-    except ValueError as error:
-        raise error if isinstance(error, NotJson) else NotJson("a number has too many digits") from None
     try:
         # Escapes can spell halves of letters (surrogates), which no UTF-8 holds.
         json.dumps(data, ensure_ascii=False).encode()
@@ -56,6 +59,18 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise NotJson(f"the field {shown(json.dumps(name))} stands twice in one object")
         content[name] = value
     return content
+
+
+def _whole(word: str) -> int:
+    if len(word) > MOST_DIGITS:
+        raise NotJson("a number has too many digits")
+    return int(word)
+
+
+def _finite(word: str) -> float:
+    if math.isinf(number := float(word)):
+        raise NotJson(f"{shown(word)} is too large a number")
+    return number
 
 
 def _no_number(word: str) -> NoReturn:

@@ -21,6 +21,7 @@ from ..ccd_rig.blender.properties.solver_settings import (
 )
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.rig import clamps
+from ..ccd_rig.blender.scene.evaluation import metres_per_unit
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.settings import PRESETS, SolverSettings, SolveStatus
 from ..ccd_rig.solvers.stepping import result_of
@@ -65,7 +66,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         bones = active_rig(context).pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
-        self.tell(*_words(posed, active_rig(context), settings))
+        self.tell(*_words(posed, context, settings))
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
         """Return the armature's settings with the overrides of this call, and fill in the others."""
@@ -78,11 +79,11 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
 
 def _words(
     posed: SolvedFrame,
-    armature_object: bpy.types.Object,
+    context: bpy.types.Context,
     settings: SolverSettings,
 ) -> tuple[str, str]:
     """Return level and words of the report, with the largest error in metres and degrees."""
-    result, scale = posed.result, max(abs(factor) for factor in armature_object.matrix_world.to_scale())
+    result, scale = posed.result, max(abs(each) for each in active_rig(context).matrix_world.to_scale())
     is_missed = result.status is not SolveStatus.CONVERGED
     worst, name, state = max(
         zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
@@ -96,7 +97,7 @@ def _words(
     )
     turned = any(error.angle > 0.0 for error in result.errors)
     angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
-    miss = f"{two_digits(worst.distance * scale)} m{angle}"
+    miss = f"{two_digits(worst.distance * scale * metres_per_unit(context.scene))} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
     level, ended = "WARNING", result.status.name

@@ -2,13 +2,17 @@
 """Set-up of a rig (constraints, limits and settings of bones) as a value and as JSON: read and applied.
 
     {"format", "version", "armature",
-     "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}},
+     "bones": {bone: {"rest": [w, x, y, z], "along": [x, y, z], "joint": {...}}},
      "constraints": [{...}], "rig": {...},
      "roles": {bone: [part, side, index, number]},
      "influence": {constraint: keys}}
 
 Keys of influences are included, without modifiers of their F-curves. The keys of further settings are left
 out. So are drivers, which read properties of the file and often of other rigs.
+
+A rig may have other axes and sizes. Settings go along with each bone: turned into its axes, and lengths by
+its length. A rest pose in which the bone points elsewhere is no other axis. Bones without "joint" are those
+of constraints.
 
 Numbers keep every bit. Defaults are left out. An object is {"object": name}; {"object": ""} is the armature.
 
@@ -23,18 +27,21 @@ rig that was deleted and generated again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import bpy
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput, RigError
 from ..json_text import NotJson, parse, shown
+from ..limits.shapes import UNITS, Limit, side_of
 from ..maths.rotations import angle_of
 from . import evaluations
 from .atomic_write import read_text, replacing
@@ -42,11 +49,13 @@ from .figures.recognition import roles_of
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
 from .keys import channels
+from .keys.keyframes import MERGE_DISTANCE
 from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
+from .properties.coupled_offsets import CCD_RIG_PG_coupled_offset
 from .properties.joints import CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named
@@ -200,18 +209,31 @@ def _shown(value: object) -> str:
 NUMBERS = ("frame", "value")
 CHOICES = ("interpolation", "easing", "handle_left_type", "handle_right_type")
 HANDLES = ("handle_left", "handle_right")
+FLOAT32 = 3.4e38
+"""Largest number of a key."""
+LAST_FRAME = 1_048_574
+"""Largest frame in Blender."""
 
 Curve = Mapping[str, Any]
 """{"extrapolation": name, "keys": [{"frame", "value", "interpolation", "easing", handles}]}."""
 
 
 def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
-    """Return the keys of influences in the present action, by the names of the constraints."""
+    """Return the keys of influences in the present action, by the names of the constraints.
+
+    Raises:
+        RigError: an NLA strip is being tweaked, whose keys have another time.
+    """
     curves: dict[str, Curve] = {}
+    constraint_list.require_no_tweak(armature_object)
     for row in armature_object.ccd_rig.constraints:
         curve = constraint_list.influence_curve(row)
         if curve is not None and len(curve.keyframe_points):
-            keys = [_key(point) for point in curve.keyframe_points]
+            keys: list[dict[str, Any]] = []
+            for point in curve.keyframe_points:
+                if keys and point.co[0] - keys[-1]["frame"] < MERGE_DISTANCE:
+                    keys.pop()  # Blender merges such keys as soon as one of them is edited
+                keys.append(_key(point))
             curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
     return curves
 
@@ -245,6 +267,13 @@ def check_curves(value: object) -> dict[str, Curve]:
             raise RigError(f"{where}.keys must be a list of keys")
         for number, key in enumerate(curve["keys"]):
             _require_key(key, f"{where}.keys[{number}]")
+        order = sorted(range(len(curve["keys"])), key=lambda number: curve["keys"][number]["frame"])
+        for one, other in pairwise(order):
+            frame = curve["keys"][one]["frame"]
+            if curve["keys"][other]["frame"] - frame < MERGE_DISTANCE:
+                raise RigError(
+                    f"{where}: keys[{one}] and keys[{other}] are both at frame {frame:g}: remove one of them"
+                )
     return value
 
 
@@ -255,18 +284,16 @@ def set_curve(row: Any, curve: Curve) -> None:
         RigError: it cannot be keyed. Nothing has changed then.
     """
     constraint_list.require_keyable_influences(row.id_data, [row])
-    present = row.influence
-    before = constraint_list.influence_curve(row)
-    for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
-        row.keyframe_delete(INFLUENCE, frame=frame)
-    for key in curve["keys"]:
-        row.influence = key["value"]
-        row.keyframe_insert(INFLUENCE, frame=key["frame"])
-    row.influence = present
+    keys = sorted(curve["keys"], key=lambda key: key["frame"])
+    if constraint_list.influence_curve(row) is None:
+        row.keyframe_insert(INFLUENCE, frame=keys[0]["frame"])
     fcurve: Any = constraint_list.influence_curve(row)
     fcurve.extrapolation = curve["extrapolation"]
-    keys = sorted(curve["keys"], key=lambda key: key["frame"])
-    for point, key in zip(fcurve.keyframe_points, keys, strict=True):
+    points = fcurve.keyframe_points
+    points.clear()
+    points.add(len(keys))
+    for point, key in zip(points, keys, strict=True):
+        point.co = key["frame"], key["value"]
         for name in (*CHOICES, *HANDLES):
             setattr(point, name, key[name])
     fcurve.update()
@@ -283,8 +310,10 @@ def _require_key(key: object, where: str) -> None:
     if not isinstance(key, dict) or set(key) != wanted:
         raise RigError(f"{where} must have the fields {', '.join(sorted(wanted))}, and no others")
     for name, numbers in _numbers(key):
-        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        if not all(type(number) in (int, float) and abs(number) <= FLOAT32 for number in numbers):
             raise RigError(f"{where}.{name} must be a number, and of handles two")
+    if abs(key["frame"]) > LAST_FRAME:
+        raise RigError(f"{where}.frame must be -{LAST_FRAME} to {LAST_FRAME}, not {key['frame']:g}")
     for name in CHOICES:
         _require_choice(bpy.types.Keyframe.bl_rna, name, key[name], where)
 
@@ -310,14 +339,16 @@ RIG_FIELDS = ("body", "body_helps", "solver")
 """Fields of the armature itself that belong to a set-up, beside its constraints."""
 
 Components = tuple[float, float, float, float]
+Triple = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class BoneSetup:
     """Settings of one bone."""
 
-    joint: Values  # values of its group `ccd_rig`
+    joint: Values | None  # values of its group `ccd_rig`; None for a bone at its defaults
     rest: Components  # orientation at rest in armature space, (w, x, y, z)
+    along: Triple  # from its head to where the body goes on, armature space (`along_of`)
 
 
 @dataclass(frozen=True)
@@ -325,7 +356,8 @@ class Setup:
     """Constraints and limits of a rig."""
 
     armature: str  # name of the original armature object
-    bones: Mapping[str, BoneSetup]  # settings of bones by name; bones at their defaults are left out
+    # Bones by name that have settings, or that constraints name.
+    bones: Mapping[str, BoneSetup]
     constraints: tuple[Values, ...] = ()  # values of the constraints in their order
     rig: Values = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
     # Roles of the bones in the set-up, if they are known.
@@ -342,16 +374,19 @@ class Setup:
 
 
 def setup_of(armature_object: bpy.types.Object) -> Setup:
-    """Return the present set-up of a rig, without roles."""
-    bones = {}
-    for bone in armature_object.pose.bones:
-        joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
-        if joint:
-            bones[bone.name] = BoneSetup(joint, rest_of(bone))
+    """Return the present set-up of a rig, without roles; raises RigError as `curves_of`."""
     group = armature_object.ccd_rig
     values = values_of(group)
     rig = {name: values[name] for name in RIG_FIELDS if name in values}
     rows = tuple(values_of(row) for row in group.constraints)
+    named_bones = {row[key] for row in rows for key in LOCAL_BONES if row.get(key)}
+    for key, owner in OTHER_BONES.items():
+        named_bones |= {row[key] for row in rows if row.get(key) and row.get(owner) == {"object": ""}}
+    bones = {}
+    for bone in armature_object.pose.bones:
+        joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
+        if joint or bone.name in named_bones:
+            bones[bone.name] = BoneSetup(joint or None, rest_of(bone), along_of(bone))
     return Setup(armature_object.name, bones, rows, rig, influence=curves_of(armature_object))
 
 
@@ -367,9 +402,28 @@ def rest_of(pose_bone: bpy.types.PoseBone) -> Components:
     return w, x, y, z
 
 
+def along_of(pose_bone: bpy.types.PoseBone) -> Triple:
+    """Return the vector from a bone's head to its tail, at rest in armature space.
+
+    If it has children and none of them begins there, as where importers make tails up, to their middle.
+    """
+    bone: Any = pose_bone.bone
+    heads = [child.head_local for child in bone.children]
+    end = bone.tail_local
+    if heads and min((head - end).length for head in heads) > 1e-3 * bone.length:
+        middle = sum(heads, Vector()) / len(heads)
+        end = middle if (middle - bone.head_local).length > 1e-3 * bone.length else end
+    x, y, z = (end - bone.head_local)[:]
+    return x, y, z
+
+
 def to_json(setup: Setup) -> str:
     """Return a set-up as JSON; raises ValueError if a value is not a number."""
-    bones = {name: {"rest": list(bone.rest), "joint": bone.joint} for name, bone in setup.bones.items()}
+    bones = {
+        name: {"rest": list(bone.rest), "along": list(bone.along)}
+        | ({} if bone.joint is None else {"joint": bone.joint})
+        for name, bone in setup.bones.items()
+    }
     data = {
         "format": FORMAT,
         "version": VERSION,
@@ -401,10 +455,12 @@ def from_json(text: str) -> Setup:
     bones = {}
     for name, bone in _field(data, "bones", dict).items():
         where = f"bones['{shown(name)}']"
-        if not isinstance(bone, dict) or set(bone) != {"rest", "joint"}:
-            raise RigError(f"{where} must have the fields 'rest' and 'joint', and no others")
-        joint = check_values(CCD_RIG_PG_joint.bl_rna, bone["joint"], f"{where}.joint")
-        bones[name] = BoneSetup(joint, _rest(bone["rest"], where))
+        if not isinstance(bone, dict) or {*bone, "joint"} != {"rest", "along", "joint"}:
+            raise RigError(f"{where} must have the fields 'rest', 'along' and perhaps 'joint', and no others")
+        joint = None
+        if "joint" in bone:
+            joint = check_values(CCD_RIG_PG_joint.bl_rna, bone["joint"], f"{where}.joint")
+        bones[name] = BoneSetup(joint, _rest(bone["rest"], where), _along(bone["along"], where))
     constraints = [
         check_values(CCD_RIG_PG_constraint.bl_rna, row, f"constraints[{number}]")
         for number, row in enumerate(_field(data, "constraints", list))
@@ -434,10 +490,19 @@ def _rest(value: object, where: str) -> Components:
     return w, x, y, z
 
 
+def _along(value: object, where: str) -> Triple:
+    numbers = [n for n in value if type(n) in (int, float)] if isinstance(value, list) else []
+    if len(numbers) != 3 or not 0.0 < math.hypot(*numbers) <= FLOAT32:
+        raise RigError(f"{where}.along must be a vector (x, y, z) that is not zero")
+    x, y, z = map(float, numbers)
+    return x, y, z
+
+
 def _role(value: object, name: str) -> Role:
     try:
-        part, side, *counts = value if isinstance(value, list) else ()
-        index, number = map(int, counts)
+        part, side, index, number = value if isinstance(value, list) else ()
+        if type(index) is not int or type(number) is not int:
+            raise ValueError
         return Role(Part(part), Side(side), index, number)
     except (TypeError, ValueError):
         value = shown(repr(value))
@@ -468,7 +533,16 @@ def load(path: str | os.PathLike[str]) -> Setup:
 
 
 SAME = 1e-3
-"""Largest angle between rest orientations at which limits are copied unchanged, radians."""
+"""Largest angle between axes, radians, and difference of sizes, at which settings are copied unchanged."""
+EXCHANGES = sorted(
+    (
+        Quaternion(parts).normalized()
+        for parts in itertools.product((1.0, 0.0, -1.0), repeat=4)
+        if sum(map(abs, parts)) in (1.0, 2.0, 4.0)
+    ),
+    key=angle_of,
+)
+"""The rotations that exchange axes, smallest first."""
 
 
 @dataclass(frozen=True)
@@ -508,16 +582,17 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
     missing = tuple(name for name in setup.bone_names() if name not in names)
     if missing and not names:
         raise RigError(f"armature '{armature_object.name}' has none of the set-up's bones: {named(missing)}")
-    notes = []
+    notes: list[str] = []
+    moves = _moves(armature_object, setup, names)
     for old, bone in setup.bones.items():
-        if old in names:
-            notes += _set_joint(pose_bones[names[old]], bone, names, is_other=names[old] != old)
+        if old in names and bone.joint is not None:
+            notes += _set_joint(pose_bones[names[old]], bone.joint, names, moves[old])
     for name, value in setup.rig.items():
         if isinstance(value, dict):
             set_values(getattr(armature_object.ccd_rig, name), value)
         else:
             setattr(armature_object.ccd_rig, name, value)
-    row_names = [_set_row(armature_object, row, names, notes) for row in setup.constraints]
+    row_names = [_set_row(armature_object, row, names, moves, notes) for row in setup.constraints]
     for row, name in zip(setup.constraints, row_names, strict=True):
         if curve := setup.influence.get(row.get("name", "")):
             try:
@@ -525,7 +600,7 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
             except RigError as error:
                 notes.append(f"keys are left out: {error}")
     keep_overrides(armature_object)
-    bones = tuple(names[name] for name in setup.bones if name in names)
+    bones = tuple(names[old] for old, bone in setup.bones.items() if old in names and bone.joint is not None)
     return Applied(bones, tuple(row_names), missing, tuple(notes))
 
 
@@ -541,45 +616,118 @@ def bones_for(armature_object: bpy.types.Object, setup: Setup) -> dict[str, str]
     return names
 
 
-def _set_joint(
-    pose_bone: bpy.types.PoseBone, bone: BoneSetup, names: Mapping[str, str], is_other: bool
-) -> list[str]:
-    """Set the settings of a bone; return notes on the ones that it cannot have.
+class Move(NamedTuple):
+    """Way of vectors along the axes of a bone to those of its counterpart."""
 
-    A bone of another name may have different axes at rest: the limit is turned into them.
+    turn: Quaternion  # from the axes of the one to those of the other
+    scale: float  # length of the other in lengths of the one
+
+    def vector(self, value: Sequence[float]) -> list[float]:
+        """Return the counterpart of a shift along the axes."""
+        return [self.scale * number for number in self.direction(value)]
+
+    def direction(self, value: Sequence[float]) -> list[float]:
+        """Return the counterpart of a direction."""
+        return list((self.turn @ Vector(value))[:]) if self.turn != STAYS.turn else list(value)
+
+    def axis(self, k: int) -> tuple[int, float] | None:
+        """Return the axis on which axis `k` comes to lie and its sign; None if it comes to lie askew."""
+        turned = tuple((self.turn @ Vector(UNITS[k]))[:])
+        sides = ((m, side_of(turned, unit)) for m, unit in enumerate(UNITS))
+        return next(((m, side) for m, side in sides if side), None)
+
+
+STAYS = Move(Quaternion(), 1.0)
+"""The way to an equal bone, which leaves every bit."""
+
+
+def _moves(armature_object: bpy.types.Object, setup: Setup, names: Mapping[str, str]) -> dict[str, Move]:
+    """Return the way of each bone of a set-up to its counterpart on a rig.
+
+    The rest pose is carried over to the rig's: the figure as a whole, and from parents to children each bone
+    the shortest way to where its counterpart points. The whole turns so that all turns are least: between
+    files with Y and Z up, or a figure that looks another way. Axes that still differ are the turn.
     """
-    joint = dict(bone.joint)
+    olds = {new: old for old, new in names.items() if old in setup.bones}
+    pairs = []  # parents first: bone, its parent, and the directions of both
+    for mine in armature_object.pose.bones:
+        if mine.name in olds:
+            above = next((olds[parent.name] for parent in mine.parent_recursive if parent.name in olds), "")
+            old = olds[mine.name]
+            pairs.append((old, above, Vector(setup.bones[old].along), Vector(along_of(mine))))
+
+    def turned(whole: Quaternion) -> tuple[float, dict[str, Quaternion]]:
+        """Sum of all turns, radians, and the turn of each bone from its rest to its counterpart's."""
+        total, turns = angle_of(whole), {"": whole}
+        for old, above, one, other in pairs:
+            step = (turns[above] @ one).rotation_difference(other)
+            turns[old] = step @ turns[above]
+            total += angle_of(step)
+        return round(total, 4), turns
+
+    _, turns = min(map(turned, EXCHANGES), key=lambda each: each[0])  # the smallest whole of equals
+    moves = {}
+    for old, _, one, other in pairs:
+        mine = armature_object.pose.bones[names[old]]
+        turn = Quaternion(rest_of(mine)).conjugated() @ turns[old] @ Quaternion(setup.bones[old].rest)
+        scale = other.length / one.length
+        moves[old] = Move(
+            turn if angle_of(turn) >= SAME else STAYS.turn, scale if abs(scale - 1.0) >= SAME else STAYS.scale
+        )
+    return moves
+
+
+def _set_joint(
+    pose_bone: bpy.types.PoseBone, joint: Values, names: Mapping[str, str], move: Move
+) -> list[str]:
+    """Set the settings of a bone; return notes on the ones that it cannot have."""
+    joint, notes = dict(joint), []
     if "coupled_offsets" in joint:
-        joint["coupled_offsets"] = [
-            {**row, "driver": names.get(row["driver"], row["driver"])} if "driver" in row else dict(row)
-            for row in joint["coupled_offsets"]
-        ]
+        joint["coupled_offsets"] = [_moved_offset(row, names, move) for row in joint["coupled_offsets"]]
+    if any(joint.get("use_slide", ())):
+        if (slides := _moved_slides(joint, move)) is None:
+            notes.append(f"the slide of '{pose_bone.name}' is left out: its rest has other axes")
+        for name in SLIDES:
+            joint.pop(name, None)
+        joint |= slides or {}
     set_values(pose_bone.ccd_rig, joint)
-    turn = Quaternion(rest_of(pose_bone)).conjugated() @ Quaternion(bone.rest)
-    if not is_other or angle_of(turn) < SAME:
-        return []
-    notes = []
-    if joint.get("comfort", {}).get("region"):
-        pose_bone.ccd_rig.comfort.property_unset("region")
-        notes.append(f"the comfort region of '{pose_bone.name}' is left out: its rest has other axes")
+    if move.turn == STAYS.turn:
+        return notes
+    group = pose_bone.ccd_rig
     try:
-        limit = limit_of(pose_bone.name, "limit", pose_bone.ccd_rig.limit)
-        store_limits({pose_bone: None if limit is None else limit.turned(turn)})
+        store_limits({pose_bone: _turned(pose_bone.name, group.limit, move)})
     except (InvalidInput, RigError):
-        pose_bone.ccd_rig.property_unset("limit")
+        group.property_unset("limit")
         notes.append(f"the limit of '{pose_bone.name}' is left out: its rest has other axes")
+    try:
+        store_limits({}, {pose_bone: _turned(pose_bone.name, group.comfort.region, move)})
+    except (InvalidInput, RigError):
+        group.comfort.property_unset("region")
+        notes.append(f"the comfort region of '{pose_bone.name}' is left out: its rest has other axes")
     return notes
 
 
+def _turned(bone: str, stored: Any, move: Move) -> Limit | None:
+    limit = limit_of(bone, "limit", stored)
+    return None if limit is None else limit.turned(move.turn)
+
+
 def _set_row(
-    armature_object: bpy.types.Object, row: Values, names: Mapping[str, str], notes: list[str]
+    armature_object: bpy.types.Object,
+    row: Values,
+    names: Mapping[str, str],
+    moves: Mapping[str, Move],
+    notes: list[str],
 ) -> str:
     """Set the values of a constraint, adding it if it is missing; return its name."""
-    values = dict(row)
     keys = [*LOCAL_BONES]  # fields that name bones of the armature
     for key, owner in OTHER_BONES.items():
         if object_of(armature_object, row.get(owner)) == armature_object:
             keys.append(key)
+    tip = row.get("tip", "")
+    turned = row.get("rotation_bone") or tip
+    target = row.get("target_bone", "") if "target_bone" in keys else ""
+    values, askew = _moved_row(row, *(moves.get(name, STAYS) for name in (tip, turned, target)))
     for key in keys:
         if row.get(key):
             values[key] = names.get(row[key], row[key])
@@ -590,11 +738,77 @@ def _set_row(
         constraint = constraint_list.add(armature_object, name, values.get("tip", ""))
         values["name"] = constraint.name
     set_values(constraint, values)
+    for label in askew:
+        notes.append(
+            f"constraint '{constraint.name}': {label} is as it was, but the bone has other axes; choose one"
+        )
     for key in OTHER_BONES.values():
         if row.get(key) is not None and getattr(constraint, key) is None:
             missing = row[key]["object"]
             notes.append(f"constraint '{constraint.name}': there is no object '{missing}'; choose one")
     return str(constraint.name)
+
+
+SLIDES = ("use_slide", "slide_lower", "slide_upper")
+
+
+def _moved_slides(joint: Values, move: Move) -> Values | None:
+    """Return the slides of a bone along the axes of its counterpart; None if they would lie askew to them."""
+    properties = CCD_RIG_PG_joint.bl_rna.properties
+    use, lower, upper = (joint.get(name, list(properties[name].default_array)) for name in SLIDES)
+    if move == STAYS:
+        return {name: joint[name] for name in SLIDES if name in joint}
+    slides = [list(properties[name].default_array) for name in SLIDES]
+    for k in range(3):
+        if not use[k]:
+            continue
+        if (axis := move.axis(k)) is None:
+            return None
+        m, side = axis
+        ends = sorted((side * move.scale * lower[k], side * move.scale * upper[k]))
+        slides[0][m], slides[1][m], slides[2][m] = True, *ends
+    return dict(zip(SLIDES, slides, strict=True))
+
+
+def _moved_offset(row: Values, names: Mapping[str, str], move: Move) -> Values:
+    """Return a coupled offset of a bone for its counterpart."""
+    moved = dict(row)
+    if "driver" in row:
+        moved["driver"] = names.get(row["driver"], row["driver"])
+    if move != STAYS:
+        default = CCD_RIG_PG_coupled_offset.bl_rna.properties["axis"].default_array
+        moved["axis"] = move.direction(row.get("axis", list(default)))
+        moved["points"] = [
+            point | {name: move.scale * point[name] for name in ("shift", "slope") if name in point}
+            for point in row.get("points", ())
+        ]
+    return moved
+
+
+def _moved_row(row: Values, tip: Move, turned: Move, target: Move) -> tuple[Values, list[str]]:
+    """Return a constraint's values for the counterparts of its bones, and settings that would lie askew.
+
+    Args:
+        tip, turned, target: ways of its bone, of the one that is turned as the target is, and of its target.
+    """
+    values, askew = dict(row), []
+    if "effector_offset" in row:
+        values["effector_offset"] = tip.vector(row["effector_offset"])
+    if "offset" in row and row.get("offset_space", "TARGET") == "TARGET":
+        values["offset"] = target.vector(row["offset"])
+    elif "offset" in row and row["offset_space"] == "ARMATURE":
+        values["offset"] = [tip.scale * number for number in row["offset"]]
+    for name, move in (("bone_axis", turned), ("target_axis", target)):
+        if move.turn == STAYS.turn or row.get("rotation", "NONE") != "DIRECTION":
+            continue
+        prop = CCD_RIG_PG_constraint.bl_rna.properties[name]
+        sign, axis = row.get(name, prop.default).split("_")
+        if (placed := move.axis("XYZ".index(axis))) is None:
+            askew.append(prop.name)
+            continue
+        m, side = placed
+        values[name] = f"{'POS' if (sign == 'POS') == (side > 0.0) else 'NEG'}_{'XYZ'[m]}"
+    return values, askew
 
 
 _noted: dict[int, dict[str, Values]] = {}  # by session_uid of rigs: settings of bones that may be replaced
@@ -657,12 +871,12 @@ def keep(armature_object: bpy.types.Object) -> None:
     metarig = metarig_of(armature_object)
     if metarig is None or not metarig.is_editable:
         return
-    setup = setup_of(armature_object)
-    if setup.bones or setup.constraints:
-        try:
+    try:
+        setup = setup_of(armature_object)
+        if setup.bones or setup.constraints:
             metarig.ccd_rig.kept_setup = to_json(setup)
-        except ValueError:  # a value is not a number, which checks report; the former set-up is kept
-            return
+    except (ValueError, RigError):
+        return  # a value is not a number, which checks report, or a strip is tweaked: the former one is kept
 
 
 def restore(armature_object: bpy.types.Object) -> Applied:

@@ -3,7 +3,7 @@ cdef void enter_limits(Problem p) noexcept nogil
 cdef int solve_pose(Problem p) noexcept nogil
 cdef double farthest_turn(Problem p) noexcept nogil
 @cython.locals(met=cython.bint)
-cdef double follow_targets(Problem p, double longest) noexcept nogil
+cdef void follow_targets(Problem p) noexcept nogil
 cdef double turn_since(Problem p, Py_ssize_t slot) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef bint try_reference(Problem p) noexcept nogil

@@ -7,7 +7,7 @@ are minimised, rank by rank of the goals. With CCD alone there are only passes.
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import sqrt
 
 from .ccd import (
     LARGEST_ERROR,
@@ -98,10 +98,10 @@ SHORT = 1e-4
 STATIONARY = 1e-2
 """Projected gradient up to which a pose that misses its goals counts as OPTIMAL: a cosine."""
 FAR_TURN = 1.5
-"""Radians between a joint and its reference from which a pose may not be the nearest.
+"""Radians between a joint and its reference from which the way to the targets is followed.
 
 Chains of three to twelve bones with joints turned by up to 160 degrees missed the nearest in 3 of 100 poses.
-So did a straight chain whose target is behind it.
+So did a straight chain whose target is behind it. From 1 radian on, more ways end in another bend.
 """
 SHORTEST = 1.0 / 64.0
 """Shortest step of a path, in parts of the way to the targets."""
@@ -163,8 +163,8 @@ def solve_pose(p):
         if not p.has_tips:  # two bones that reach alone leave the others in place
             slide(p)
             is_far = p.has_reference and not p.stays_local and farthest_turn(p) > FAR_TURN
-            if is_far and follow_targets(p, pi) > LONGEST_STEP:
-                follow_targets(p, LONGEST_STEP)
+            if is_far:
+                follow_targets(p)
         return CONVERGED
     enter_windows(p)
     keep_if_better(p)
@@ -185,17 +185,14 @@ def farthest_turn(p):
     return farthest
 
 
-def follow_targets(p, longest):
-    """Meet the goals again, along the way to their targets, and keep the result if it is nearer.
+def follow_targets(p):
+    """Meet the goals again, along the way to their targets, and keep the result if they are met.
 
-    A pose far from its reference may be the nearest only locally. A path of nearest poses leads to the
-    nearest of all more often (Allgower and Georg 1990, "Numerical continuation methods"). It has two steps,
-    which are halved where joints turn by more than `longest`: there the path has changed its bend.
-
-    Returns:
-        The largest turn of a joint in a step, radians.
+    A pose far from its reference may be the nearest only locally, and which one least squares end in changes
+    from frame to frame. A path of nearest poses leads to the nearest of all more often, and to the same bend
+    for targets nearby (Allgower and Georg 1990, "Numerical continuation methods"). It has two steps, which
+    are halved where joints turn by more than `LONGEST_STEP`: there the path has changed its bend.
     """
-    departure_square, farthest = p.departure_square, 0.0
     save(p, SERVED)
     restore(p, START)
     measure(p)
@@ -211,20 +208,19 @@ def follow_targets(p, longest):
         if met:
             slide(p)
         turn = turn_since(p, FOLLOWED)
-        if (not met or turn > longest) and ahead > SHORTEST and p.steps < p.last_step:
+        if (not met or turn > LONGEST_STEP) and ahead > SHORTEST and p.steps < p.last_step:
             restore(p, FOLLOWED)
             ahead, met = 0.5 * ahead, True
         else:
-            done, farthest = to, max(farthest, turn)
-            if turn < 0.5 * longest:
+            done = to
+            if turn < 0.5 * LONGEST_STEP:
                 ahead *= 2.0
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     evaluate(p)
-    if not met or p.departure_square >= departure_square:
+    if not met:
         restore(p, SERVED)
         evaluate(p)
-    return farthest
 
 
 def turn_since(p, slot):

@@ -37,28 +37,41 @@ Insertions = dict[str, list[tuple[str, str]]]
 """By file from the project's root, texts that stand once in it, each with the text to insert before it."""
 
 
-def followed(tmp_path: Path, added: str, insertions: Insertions, script: str) -> None:
-    """Insert texts in exactly the files that a line of the table names, on a copy, and run a script on it."""
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the sources, in which what is run stays compiled for the next test."""
+    folder = tmp_path_factory.mktemp("followed")
+    for each in ("ccd_rig", "operators", "panels", "viewport"):
+        shutil.copytree(ROOT / each, folder / "rig_copy" / each)
+    (folder / "rig_copy/__init__.py").touch()
+    return folder
+
+
+def followed(place: Path, added: str, insertions: Insertions, script: str) -> None:
+    """Insert texts in exactly the files that a line of the table names, on the copy, and run a script."""
     assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
-    copy = tmp_path / "rig_copy"
-    for folder in ("ccd_rig", "operators", "panels", "viewport"):  # what is compiled of them is, too
-        shutil.copytree(ROOT / folder, copy / folder)
-    for name, pairs in insertions.items():
-        text = (copy / name).read_text(encoding="utf-8")
-        for before, inserted in pairs:
-            assert text.count(before) == 1, f"{name}: {text.count(before)} times {before!r}"
-            text = text.replace(before, inserted + before)
-        (copy / name).write_text(text, encoding="utf-8")
-    (copy / "__init__.py").touch()
-    run = subprocess.run(
-        [sys.executable, "-c", script + ENDED],
-        cwd=copy,
-        env={**os.environ, "CCD_RIG_KERNEL": "plain", "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    copy = place / "rig_copy"
+    environment = {**os.environ, "CCD_RIG_KERNEL": "plain", "PYTHONPATH": str(place)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    try:
+        for name, pairs in insertions.items():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            for before, inserted in pairs:
+                assert text.count(before) == 1, f"{name}: {text.count(before)} times {before!r}"
+                text = text.replace(before, inserted + before)
+            (copy / name).write_text(text, encoding="utf-8")
+        run = subprocess.run(
+            [sys.executable, "-c", script + ENDED],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        for name in insertions:
+            shutil.copy2(ROOT / name, copy / name)
     assert "FOLLOWED" in run.stdout, run.stdout + run.stderr
 
 
@@ -172,10 +185,10 @@ class PlaneGoal(ChainGoal):
 
 
 @pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
-def test_a_goal_is_added(tmp_path, solver):
+def test_a_goal_is_added(place, solver):
     """A plane for a bone's tail: solved beside a point, by each method."""
     followed(
-        tmp_path,
+        place,
         "a goal",
         GOAL,
         f"""
@@ -290,10 +303,10 @@ class Ball(Limit):
 }
 
 
-def test_a_limit_is_added(tmp_path):
+def test_a_limit_is_added(place):
     """The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
     followed(
-        tmp_path,
+        place,
         "a limit",
         LIMIT,
         """
@@ -415,10 +428,10 @@ bpy.ops.object.mode_set(mode="EDIT")
 """Of a script: the copy registered, a turned target, and an armature in Edit Mode."""
 
 
-def test_a_kind_of_constraint_is_added(tmp_path):
+def test_a_kind_of_constraint_is_added(place):
     """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
     followed(
-        tmp_path,
+        place,
         "a kind of constraint",
         KIND,
         EDITED
@@ -484,10 +497,10 @@ SETTING: Insertions = {
 }
 
 
-def test_a_setting_of_a_constraint_is_added(tmp_path):
+def test_a_setting_of_a_constraint_is_added(place):
     """Whether an axis points away from the target's: stored, saved, shown and solved."""
     followed(
-        tmp_path,
+        place,
         "a setting of a constraint",
         SETTING,
         EDITED
@@ -548,10 +561,10 @@ ORDER: Insertions = {
 }
 
 
-def test_an_order_of_joints_is_added(tmp_path):
+def test_an_order_of_joints_is_added(place):
     """Every other joint, then those between: solved by CCD, and chosen on an armature."""
     followed(
-        tmp_path,
+        place,
         "an order of joints",
         ORDER,
         """
@@ -579,10 +592,10 @@ assert solver_settings(rig).sweep is Sweep.BY_TWOS
 # A setting of the solver ----------------------------------------------------------------------------
 
 
-def test_a_setting_of_the_solver_is_added(tmp_path):
+def test_a_setting_of_the_solver_is_added(place):
     """Its property, tooltip, value and place in set-up files come from one file."""
     followed(
-        tmp_path,
+        place,
         "a setting of the solver",
         {
             "ccd_rig/settings.py": [
@@ -612,10 +625,10 @@ assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
 # A setting of a bake --------------------------------------------------------------------------------
 
 
-def test_a_setting_of_a_bake_is_added(tmp_path):
+def test_a_setting_of_a_bake_is_added(place):
     """Its property, tooltip, word, place in the panel and fingerprint come from one file."""
     followed(
-        tmp_path,
+        place,
         "a setting of a bake",
         {
             "ccd_rig/blender/bake/settings.py": [

@@ -25,6 +25,7 @@ LONG_FRAMES = 500_000  # a bake that is still running when Esc comes, on fast ma
 BUTTON = 20  # [pixels] height of a button
 REDRAW = 0.7  # [s] Blender draws, and software OpenGL is slow
 PATIENCE = 60.0  # [s] for a bake
+ROUNDS = 3  # of Blender's main loop until a pointer that leaves one button lights up the next
 
 result: dict[str, object] = {"steps": {}}
 
@@ -50,24 +51,43 @@ def view() -> tuple[bpy.types.Window, bpy.types.Area, bpy.types.Region]:
     return window, area, next(region for region in area.regions if region.type == "UI")
 
 
-def until(condition: Callable[[], object], patience: float) -> Iterator[float]:
+def until(condition: Callable[[], object], patience: float, pause: float = 0.1) -> Iterator[float]:
     end = time.monotonic() + patience
     while not condition() and time.monotonic() < end:
-        yield 0.1
+        yield pause
+
+
+class PointerSeen(bpy.types.Operator):
+    """Takes down where Blender has last seen the pointer, and passes every event on."""
+
+    bl_idname = "wm.pointer_seen"
+    bl_label = "Pointer Seen"
+    place: tuple[int, int] | None = None  # [pixels] from the window's upper left corner
+    ends = False
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        PointerSeen.place, PointerSeen.ends = None, False
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        PointerSeen.place = event.mouse_x, context.window.height - 1 - event.mouse_y
+        return {"FINISHED", "PASS_THROUGH"} if self.ends else {"PASS_THROUGH"}
 
 
 def buttons(
-    wanted: str, found: dict[str, tuple[int, int]], rows: tuple[int, int] | None = None
+    wanted: str | tuple[str, ...], found: dict[str, tuple[int, int]], rows: tuple[int, int] | None = None
 ) -> Iterator[float]:
-    """Look for buttons in the sidebar, more patiently each time, until one's command begins with `wanted`.
+    """Look for buttons in the sidebar, more patiently each time, until a command begins with each `wanted`.
 
     With `rows`, only between these heights of the screen and in the middle; what was found elsewhere stays.
     """
-    for pause in (0.06, 0.2, 0.6):
+    beginnings = (wanted,) if isinstance(wanted, str) else wanted
+    for pause in (0.0, 0.2, 0.6):
         if rows is None:
             found.clear()
         yield from sweep(found, pause, rows=rows)
-        if any(name.startswith(wanted) for name in found):
+        if all(any(name.startswith(each) for name in found) for each in beginnings):
             return
 
 
@@ -76,27 +96,35 @@ def sweep(
 ) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 
-    Blender counts y from the bottom, the screen from the top. It notices the pointer within `pause` seconds,
-    unless the machine is busy.
+    Each question waits until Blender has seen the pointer there, and `pause` seconds more. Both count y from
+    the window's top.
     """
     window, area, region = view()
     manager = bpy.context.window_manager
     columns = [region.x + region.width // 2 - 12, region.x + region.width - 40][: 2 if rows is None else 1]
     whole = window.height - region.y - region.height + 4, window.height - region.y
-    for y in range(whole[0], whole[1], BUTTON - 4) if rows is None else range(*rows, BUTTON // 2 - 2):
-        for x in columns:
-            sh("xdotool", "mousemove", x, y)
-            yield pause
-            for operator, keywords in (
-                (bpy.ops.ui.copy_python_command_button, {}),
-                (bpy.ops.ui.copy_data_path_button, {"full_path": True}),
-            ):
-                manager.clipboard = ""
-                with bpy.context.temp_override(window=window, area=area, region=region):
-                    if operator.poll():
-                        operator(**keywords)
-                if manager.clipboard:
-                    found.setdefault(manager.clipboard, (x, y + 2))
+    heights = range(whole[0], whole[1], BUTTON - 4) if rows is None else range(*rows, BUTTON // 2 - 2)
+    with bpy.context.temp_override(window=window):
+        bpy.ops.wm.pointer_seen("INVOKE_DEFAULT")
+    for place in ((x, y) for y in heights for x in columns):
+        sh("xdotool", "mousemove", *place)
+        yield from until(lambda place=place: PointerSeen.place == place, 5.0, 0.0)
+        for _ in range(ROUNDS):
+            yield 0.0
+        yield pause
+        for operator, keywords in (
+            (bpy.ops.ui.copy_python_command_button, {}),
+            (bpy.ops.ui.copy_data_path_button, {"full_path": True}),
+        ):
+            manager.clipboard = ""
+            with bpy.context.temp_override(window=window, area=area, region=region):
+                if operator.poll():
+                    operator(**keywords)
+            if manager.clipboard:
+                found.setdefault(manager.clipboard, (place[0], place[1] + 2))
+    PointerSeen.ends = True
+    sh("xdotool", "mousemove_relative", "--", 1, 0)
+    yield from until(lambda: not window.modal_operators, 5.0)
 
 
 def click(found: dict[str, tuple[int, int]], command: str) -> Iterator[float]:
@@ -193,6 +221,7 @@ def start(work: Iterator[float]) -> None:
         bpy.ops.wm.quit_blender()
         return None
 
+    bpy.utils.register_class(PointerSeen)
     preferences = bpy.context.preferences
     preferences.view.show_splash = False  # before the first redraw
     preferences.system.viewport_aa = "OFF"  # else software OpenGL draws each view eight times

@@ -74,7 +74,7 @@ def run() -> Iterator[float]:
     rows = rig().ccd_rig.constraints
     note("add", count=len(rows), tip=rows[0].tip, target=rows[0].target.name if rows[0].target else None)
 
-    yield from buttons("bpy.ops.ccd_rig.bake(", found)
+    yield from buttons(("bpy.ops.ccd_rig.bake(", "bpy.ops.ccd_rig.constraint_add("), found)
     note("buttons_after", found=sorted(found))
     yield from drag_live(found)
     before = [distance(frame) for frame in range(1, FRAMES + 1)]

@@ -19,7 +19,8 @@ from ..checks import Ready
 from ..keys.writer import BoneKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps
-from ..scene.ground import ground_of_rig
+from ..scene.evaluation import metres_per_unit
+from ..scene.ground import require_ground
 from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
@@ -233,7 +234,7 @@ def _written(
             *filter(None, [why_plain()]),
         ),
         switched_to_fk=tuple(each.bone for each in to_fk),
-    )
+    ).scaled(metres_per_unit(scene))
     keyed_bones = [ready.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
     yield from paced(store_report(armature_object, report, undo), measuring)
@@ -274,7 +275,7 @@ def _prepared(
     ready = yield from paced(checking, prepared)
     yield prepared
     if settings.ground is None:
-        ground_of_rig(armature_object)  # raises now, not when the report needs it
+        require_ground(scene, armature_object)  # raises now, not when the report needs it
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)

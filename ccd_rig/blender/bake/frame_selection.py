@@ -6,7 +6,7 @@ properties) shows at a frame the keys at `key_time` times the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
 import bpy
 import numpy as np
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ..keys import keyframes
-from ..keys.channels import fcurves_of, plays, strip_key_times
+from ..keys.channels import animated_components, fcurves_of, plays, strip_key_times
 from ..properties.constraint_values import Constraint
 from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
+from ..scene.evaluation import evaluated_influences
 from ..scene.targets import target_sources
 from .settings import BakeSettings, Keys
 
@@ -33,8 +34,12 @@ def frames(
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
     settings: BakeSettings,
+    ends: Collection[int] = (),
 ) -> tuple[list[float], list[float]]:
     """The frames to solve, and the frames to key, both increasing.
+
+    Args:
+        ends: frames that every few frames would leave out and that are solved too, see `influence_ends`.
 
     Raises:
         RigError: frames are taken from keys, and there are none in the range; names the keyed object.
@@ -60,7 +65,9 @@ def frames(
         if not len(key_frames):
             raise RigError(f"{label} has no keys in {span}: key it, or choose another Reference Object")
     else:
-        return _regular(scene, armature_object, constraints, settings)
+        solved = sorted({*settings.solved_frames(), *ends})
+        keyed = solved if settings.keys is Keys.SOLVED_FRAMES else settings.keyed_frames()
+        return [float(frame) for frame in solved], [float(frame) for frame in keyed]
     chosen = [float(settings.frame_start)]
     # Keys that Blender would merge are one; the ends of the range always stay.
     for frame in key_frames.tolist():
@@ -74,30 +81,26 @@ def frames(
     return chosen, list(chosen)
 
 
-def _regular(
+def influence_ends(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
     settings: BakeSettings,
-) -> tuple[list[float], list[float]]:
-    """The frames to solve and to key, every few frames, and where an influence leaves or reaches 0."""
-    solved, keyed = settings.solved_frames(), settings.keyed_frames()
-    if settings.step > 1:
-        rows = armature_object.ccd_rig.constraints
-        paths = {f"{rows[each.name].path_from_id()}.influence" for each in constraints}
-        time, ends = key_time(scene), set[int]()
-        for curve in fcurves_of(armature_object):
-            if curve.data_path in paths and plays(curve):
-                values = [
-                    curve.evaluate(f * time) for f in range(settings.frame_start, settings.frame_end + 1)
-                ]
-                active = np.array(values) > 0.0
-                changes = np.flatnonzero(active[1:] != active[:-1]) + settings.frame_start
-                ends |= {*changes.tolist(), *(changes + 1).tolist()}
-        solved = sorted({*solved, *ends})
-        if settings.keys is Keys.SOLVED_FRAMES:
-            keyed = solved
-    return [float(frame) for frame in solved], [float(frame) for frame in keyed]
+) -> Generator[float, None, set[int]]:
+    """Return the frames on both sides of where an influence leaves or reaches 0, if a step skips frames.
+
+    Yields counts of evaluated frames.
+    """
+    rows = armature_object.ccd_rig.constraints
+    paths = {f"{rows[each.name].path_from_id()}.influence" for each in constraints}
+    animated = {path for path, _ in animated_components(armature_object)}
+    is_regular = settings.keys in (Keys.EVERY_FRAME, Keys.SOLVED_FRAMES)
+    if settings.step == 1 or not is_regular or animated.isdisjoint(paths):
+        return set()
+    numbers = range(settings.frame_start, settings.frame_end + 1)
+    active = (yield from evaluated_influences(scene, armature_object, constraints, numbers)) > 0.0
+    changes = np.flatnonzero((active[1:] != active[:-1]).any(axis=1)) + settings.frame_start
+    return {*changes.tolist(), *(changes + 1).tolist()}
 
 
 def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:

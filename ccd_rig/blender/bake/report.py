@@ -9,7 +9,7 @@ import math
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -43,6 +43,10 @@ SEAM = math.radians(0.5)
 """Largest invisible turn where a loop starts again, radians."""
 
 
+LENGTH = {"is_length": True}
+"""Metadata of fields in metres, which `BakeReport.scaled` converts."""
+
+
 class Entry(NamedTuple):
     """The errors of one constraint at one frame."""
 
@@ -53,7 +57,7 @@ class Entry(NamedTuple):
     # others; EASED: a limb stays a little behind a target within its reach, by its Softness), SLERPED between
     # them.
     status: str
-    # Distance of the tip (or of the centre of mass), world metres, from the target, or from the blended goal
+    # Distance of the tip (or of the centre of mass), metres, from the target, or from the blended goal
     # where the influence is below 1; 0 without a position goal.
     residual: float
     keyed_residual: float  # distance from the target itself, in the keyed pose
@@ -78,9 +82,9 @@ class FootSlip:
     """The slip of a planted bone from its anchor, over all its planted frames."""
 
     constraint: str  # name of the constraint
-    distance: float  # the largest of its head, world metres, by the keys
+    distance: float = field(metadata=LENGTH)  # the largest of its head, metres, by the keys
     angle: float  # the largest of its rotation, radians, by the keys
-    played_distance: float  # as `distance`, in playback
+    played_distance: float = field(metadata=LENGTH)  # as `distance`, in playback
     played_angle: float  # as `angle`, in playback
     frame: int  # of the largest `played_distance`
 
@@ -97,19 +101,20 @@ class Peak:
 
     bone: str  # its name
     frame: float  # of the value
-    amount: float  # world metres, above 0 upwards; or radians
+    amount: float  # metres, above 0 upwards; or radians
 
 
 @dataclass(frozen=True, slots=True)
 class BodyDrift:
     """The drift of a figure with planted bones from its animation."""
 
-    leg: float  # length of the shortest leg, world metres
+    leg: float = field(metadata=LENGTH)  # length of the shortest leg, metres
     # Of the root bone beside its animation, since the first frame; None if the root bone keeps its animation
     # or is placed by a constraint.
-    rise: Peak | None
+    rise: Peak | None = field(metadata=LENGTH)
     lean: Peak | None  # angle between the upright axes of figure and animation; None likewise
-    hover: Peak | None  # the planted bone held highest above its animation; None if none is held in height
+    # The planted bone held highest above its animation; None if none is held in height.
+    hover: Peak | None = field(metadata=LENGTH)
 
     def findings(self) -> tuple[Finding, ...]:
         """Findings of visible drift."""
@@ -154,11 +159,11 @@ class BodyReport:
     mode: str  # "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"
     keys_replaced: bool = False  # whether it follows planted bones in place of its earlier keys
     moved_frames: int = 0  # count of keyed frames at which it is shifted, as a leg is too short
-    distance: float = 0.0  # the largest shift, world metres
+    distance: float = field(default=0.0, metadata=LENGTH)  # the largest shift, metres
     frame: float | None = None  # of the largest shift; None without a shift
     short_frames: int = 0  # count of keyed frames at which a leg is too short and the body cannot be shifted
     obstacle: str = ""  # reason why it cannot be shifted there, in words; else empty
-    travel: float = 0.0  # world metres along the ground
+    travel: float = field(default=0.0, metadata=LENGTH)  # metres along the ground
     drift: BodyDrift | None = None  # of the figure from its animation
 
     def words(self) -> str:
@@ -180,22 +185,25 @@ class BodyReport:
         return f"'{self.bone}' moved at {at} so that legs reach ({far})"
 
 
-class FrameFit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FrameFit:
     """The weighted fit of conflicting goals at one frame."""
 
     frame: float
-    rms: float  # weighted root mean square of their distances, world metres: sqrt(sum w d^2 / sum w)
+    # Weighted root mean square of their distances, metres: sqrt(sum w d^2 / sum w).
+    rms: float = field(metadata=LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedFit:
     """The weighted fit of conflicting goals, at solved frames that miss targets."""
 
-    rms: float  # weighted root mean square of the distances of all these frames, world metres
+    # Weighted root mean square of the distances of all these frames, metres.
+    rms: float = field(metadata=LENGTH)
     frames: tuple[FrameFit, ...]  # each of them
 
     def mean(self) -> float:
-        """Mean of the frames' fits, world metres."""
+        """Mean of the frames' fits, metres."""
         return math.fsum(each.rms for each in self.frames) / len(self.frames)
 
     def worst(self) -> FrameFit:
@@ -249,9 +257,10 @@ class Helped:
     turned: str  # name of the bone of the body that turns most beside its base pose
     angle: float  # its turn, radians
     shifted: str  # name of the bone that is shifted most; empty without a shift
-    distance: float  # its shift, world metres
+    distance: float = field(metadata=LENGTH)  # its shift, metres
     gave_way: tuple[str, ...] = ()  # names of constraints that leave their targets meanwhile
-    off: float = 0.0  # their largest distance from a target, world metres
+    # Their largest distance from a target, metres.
+    off: float = field(default=0.0, metadata=LENGTH)
 
     def words(self) -> str:
         """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
@@ -305,13 +314,14 @@ class PlaybackResult:
     """Playback of one constraint in Blender after the bake."""
 
     constraint: str  # its name
-    # The largest distance from the target, world metres, at frames with influence 1 (or above 0, if there are
+    # The largest distance from the target, metres, at frames with influence 1 (or above 0, if there are
     # none); 0 without a position goal. Infinite, as the others, where Blender shows NaN.
-    residual: float
+    residual: float = field(metadata=LENGTH)
     frame: float  # of the residual
     angle: float  # the largest angle, radians, as `Entry.angle`
     angle_frame: float  # of the angle
-    deviation: float  # of a bone of its chain from its keys, world metres, at `deviation_frame`
+    # Of a bone of its chain from its keys, metres, at `deviation_frame`.
+    deviation: float = field(metadata=LENGTH)
     deviation_angle: float  # likewise, radians
     deviation_frame: float  # the keyed frame with the largest deviation
     causes: tuple[str, ...] = ()  # reasons why keys do not play as baked, in words; else empty
@@ -408,8 +418,8 @@ class Entries(Sequence[Entry]):
     constraint: NDArray[np.int16]  # (E,) indices in `names`
     status: NDArray[np.uint8]  # (E,) indices in `STATUSES`
     # (E,) as in `Entry`.
-    residual: Floats
-    keyed_residual: Floats
+    residual: Floats = field(metadata=LENGTH)
+    keyed_residual: Floats = field(metadata=LENGTH)
     influence: Floats
     angle: Floats
     keyed_angle: Floats
@@ -537,7 +547,8 @@ class Finding:
     frame_start: float
     frame_end: float
     frame: float  # the worst frame
-    distance: float = 0.0  # world metres at that frame; 0 if it is no distance
+    # Metres at that frame; 0 if it is no distance.
+    distance: float = field(default=0.0, metadata=LENGTH)
     angle: float = 0.0  # radians at that frame; 0 if it is no angle
     more: int = 0  # count of other bones of the constraint that show it
     follows: bool = False  # of a jump, whether the target jumps too
@@ -652,7 +663,7 @@ class BakeReport:
     frame_start: int
     frame_end: int
     step: int  # frames from one solve to the next
-    tolerance: float  # position tolerance, world metres
+    tolerance: float = field(metadata=LENGTH)  # position tolerance, metres
     entries: Entries  # by frame, then in the order of the constraints; none at influence 0
     angle_tolerance: float = SolverSettings().angle_tolerance  # radians
     solver: Solver = SolverSettings().solver  # of the bake
@@ -673,6 +684,10 @@ class BakeReport:
     seconds: float = field(default=0.0, compare=False)  # time of the bake, without the check
     keys: int = 0  # count of written keys, with all components of a channel as one
     keys_before: int = 0  # count of keys before reduction
+
+    def scaled(self, factor: float) -> BakeReport:
+        """Return the same in another unit of length."""
+        return _scaled(self, factor)
 
     def worst(self) -> Entry:
         """The entry with the largest error in tolerances; the earliest of equals."""
@@ -800,6 +815,20 @@ class BakeReport:
         return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
 
 
+def _scaled(value: Any, factor: float, is_length: bool = False) -> Any:
+    """Multiply the lengths in a part of a report."""
+    if isinstance(value, tuple):
+        return tuple(_scaled(each, factor) for each in value)
+    if isinstance(value, Peak):
+        return replace(value, amount=factor * value.amount) if is_length else value
+    if is_dataclass(value) and not isinstance(value, type):
+        lengths = {each.name: bool(each.metadata) for each in fields(value)}
+        return replace(
+            value, **{name: _scaled(getattr(value, name), factor, kind) for name, kind in lengths.items()}
+        )
+    return factor * value if is_length and value is not None else value
+
+
 def _plain(value: Any) -> Any:
     """A value of a report for JSON; runs of frames and findings with their words."""
     if isinstance(value, tuple):
@@ -876,5 +905,5 @@ def _fit_content(fit: WeightedFit) -> dict[str, object]:
         "mean": fit.mean(),
         "worst": worst.rms,
         "worst_frame": worst.frame,
-        "frames": [each._asdict() for each in fit.frames],
+        "frames": [asdict(each) for each in fit.frames],
     }

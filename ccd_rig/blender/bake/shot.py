@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -92,7 +92,11 @@ def solve(task: Task) -> Steps[BakeFrames]:
     Yields after each frame to solve, and after longer work on many.
     """
     _refuse_obstacles(task)
-    shot, layout = _Shot.of(task), task.ready.layout
+    scene, settings = task.scene, task.settings
+    looking = frame_selection.influence_ends(scene, task.armature_object, task.constraints, settings)
+    count = settings.frame_end - settings.frame_start + 1
+    ends = yield from shown(looking, Progress(settings.frame_start, 0, count, "prepared"))
+    shot, layout = _Shot.of(task, ends), task.ready.layout
     with evaluation.frames(task.scene, task.armature_object, task.constraints, layout, task.shared) as frames:
         bake_frames, after = yield from _sample(shot, frames)
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
@@ -132,10 +136,11 @@ class _Shot(NamedTuple):
     preroll: int  # how many of them come before the first keyed frame
 
     @classmethod
-    def of(cls, task: Task) -> _Shot:
+    def of(cls, task: Task, ends: Collection[int]) -> _Shot:
+        """Frames of a task; `ends`: see `frame_selection.influence_ends`."""
         before: list[float] = [*task.settings.preroll_frames()]
         solved, keyed = frame_selection.frames(
-            task.scene, task.armature_object, task.constraints, task.settings
+            task.scene, task.armature_object, task.constraints, task.settings, ends
         )
         # A moving body, ground, or components that are not held would let feet slip between solved frames.
         moves = any(each.on_ground or not all(each.holds) for each in task.constraints)

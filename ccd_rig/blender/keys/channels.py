@@ -102,6 +102,20 @@ def played_paths(datablock: bpy.types.Object) -> set[str]:
     return {curve.data_path for _, curves in played(datablock) for curve in curves}
 
 
+OBJECT_CHANNELS = (
+    *("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale"),
+    *("delta_location", "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale"),
+)
+"""Data paths of an object's own transform."""
+
+
+def keyed_transform(thing: bpy.types.Object) -> list[str]:
+    """Return the `OBJECT_CHANNELS` that an action or strips move and no driver does."""
+    driven = {driver.data_path for driver in drivers_of(thing)}
+    keyed = played_paths(thing) - driven
+    return [path for path in OBJECT_CHANNELS if path in keyed]
+
+
 def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
     """First and last frame of each NLA strip that plays."""
     animation = armature_object.animation_data

@@ -363,12 +363,12 @@ class BoneKeys:
 
 @dataclass(frozen=True)
 class PropertyKeys:
-    """Keys of a number with constant interpolation, written together with keys of bones."""
+    """Keys of a property with constant interpolation, written together with keys of bones."""
 
     path: str  # data path from the armature object
-    bone: str  # name of the bone with the property; the F-curve is grouped under this name
+    bone: str  # name of the bone with the property; the F-curves are grouped under this name
     frames: NDArray[Any]  # (F,) as in `BoneKeys`; they may lie outside the span that is written
-    values: NDArray[Any]  # (F, 1)
+    values: NDArray[Any]  # (F, C) one column per component
     after: str = "CONSTANT"  # interpolation after the last key
 
 
@@ -426,8 +426,8 @@ def write(
     written = yield from _channels(armature_object, of_bones, *span)
     for item in keys:
         if isinstance(item, PropertyKeys):
-            curves = np.empty((1, len(item.frames), 2), np.float32)
-            curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
+            curves = np.empty((item.values.shape[1], len(item.frames), 2), np.float32)
+            curves[..., 0], curves[..., 1] = item.frames, item.values.T
             written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, (), item.after))
     keyed = [(item.bone, item.channel) for item in of_bones]
     problems = obstacles(armature_object, keyed, destination, span, frame)

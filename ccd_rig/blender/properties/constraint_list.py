@@ -251,11 +251,7 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
         raise RigError(
             f"Action '{action.name}' is linked from a library: make it local to key Influence in it"
         )
-    if armature_object.animation_data is not None and armature_object.animation_data.use_tweak_mode:
-        raise RigError(  # keys there have the time of the strip's action, not of the scene
-            f"Armature '{armature_object.name}': an NLA strip is being tweaked: leave tweak mode (Tab in the "
-            "NLA editor) first"
-        )
+    require_no_tweak(armature_object)
     for constraint in constraints:
         path = _influence_path(constraint)
         where = f"Constraint '{constraint.name}': Influence"
@@ -264,6 +260,15 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
         for curve in fcurves_of(armature_object):
             if curve.data_path == path and (curve.lock or (curve.group is not None and curve.group.lock)):
                 raise RigError(f"{where} has a locked F-curve: unlock it in the Graph Editor")
+
+
+def require_no_tweak(armature_object: bpy.types.Object) -> None:
+    """Raise RigError if an NLA strip is tweaked: keys then have the time of its action, not of the scene."""
+    if armature_object.animation_data is not None and armature_object.animation_data.use_tweak_mode:
+        raise RigError(
+            f"Armature '{armature_object.name}': an NLA strip is being tweaked: leave tweak mode (Tab in the "
+            "NLA editor) first"
+        )
 
 
 def key_influence(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end: int) -> None:

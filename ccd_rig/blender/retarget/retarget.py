@@ -20,6 +20,7 @@ from typing import Any
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...maths.batch import Array
@@ -133,7 +134,7 @@ def show_frame(
     start = max(first, int(frame - BESIDE * fps * step))
     end = min(last, int(frame + BESIDE * fps * step))
     near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
-    motion = _motion(scene, source, target, near)
+    motion = _motion(scene, source, target, near, first if choice.start is None else choice.start)
     k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - frame)))
     one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
     for name, (rotations, location) in _played(scene, target, one).items():
@@ -155,23 +156,30 @@ def _reference(choice: RetargetChoice, first: int) -> float:
 
 
 def _motion(
-    scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
+    scene: bpy.types.Scene,
+    source: bpy.types.Object,
+    target: bpy.types.Object,
+    choice: RetargetChoice,
+    first: float | None = None,
 ) -> _Motion:
+    """Retarget frames; `first` is the scene frame of the target's place, None for that of the first key."""
     require_two(source, target)
     require_animated(source)
     bones = bone_map(target, source, choice.bones)
-    joints, figure, reading = figure_to_move(target, figure_map(bones))
-    require_free_hips(target, joints.hips)
     frames, sampled = _frames(scene, source, choice)
+    first = float(frames[0]) if first is None else first
+    world = sampling.place_at(scene, target, first).world
+    joints, figure, reading = figure_to_move(target, world, figure_map(bones))
+    require_free_hips(target, joints.hips)
     settings = choice.settings
     if settings.ground is None:
-        settings = replace(settings, ground=sampling.chosen_ground(scene, target))
+        settings = replace(settings, ground=sampling.chosen_ground(scene, target, world, first))
     played = source_motion(scene, source, joints, sampled)
     try:
         terrain = None
         if choice.settings.ground is None and joints.legs:
             places = places_of_feet(joints, figure, played, settings)
-            terrain = sampling.terrain(scene, target, frames, places, settings.ground)
+            terrain = sampling.terrain(scene, target, world, frames, places, settings.ground)
         result = retarget(joints, figure, played, settings, terrain)
     except InvalidInput as error:
         raise RigError(str(error)) from error
@@ -179,25 +187,28 @@ def _motion(
 
 
 def figure_to_move(
-    target: bpy.types.Object, joints: FigureMap
+    target: bpy.types.Object, world: Matrix, joints: FigureMap
 ) -> tuple[FigureMap, TargetFigure, RigReading | None]:
     """Return the map of the joints that can be moved, the target's figure, and the reading of its bones.
 
     The reading is None if constraints or drivers move bones.
+
+    Args:
+        world: armature space to world.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
     """
     if sampling.is_controlled(target, joints):
         joints = sampling.without_carriers(target, joints)
-        return joints, sampling.figure_of_controls(target, joints), None
+        return joints, sampling.figure_of_controls(target, world, joints), None
     with ExitStack() as undo:
         played = _played_paths(target)
         for bone in target.pose.bones if played else ():
             if bone.path_from_id("scale") in played:  # the motion gets keys that take this off
                 undo.callback(setattr, bone, "scale", bone.scale.copy())
                 bone.scale = (1.0, 1.0, 1.0)
-        return joints, *target_figure(target, joints)
+        return joints, *target_figure(target, world, joints)
 
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
@@ -343,6 +354,10 @@ def channels_of_motion(
     return bone_channels
 
 
+OBJECT_GROUP = "Object Transforms"
+"""Group of an object's F-curves, as Blender names it."""
+
+
 def write_motion(
     scene: bpy.types.Scene,
     target: bpy.types.Object,
@@ -351,13 +366,20 @@ def write_motion(
     name: str,
     undo: ExitStack,
 ) -> bpy.types.Action:
-    """Write a new action with only these keys, at (F,) frames; the former action stays in the file."""
+    """Write a new action with only these keys, at (F,) frames; the former action stays in the file.
+
+    An object that keys move is held at its place of the first frame.
+    """
     for sentence in obstacles(target, (), Destination.NEW_ACTION):
         raise RigError(sentence)
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
     keys += _taken_off(target, played, frames[:1] * time)
+    moved = channels.keyed_transform(target)
+    for path, values in sampling.place_at(scene, target, frames[0]).held.items() if moved else ():
+        undo.callback(setattr, target, path, tuple(getattr(target, path)))
+        keys.append(PropertyKeys(path, OBJECT_GROUP, frames[:1] * time, np.array([values])))
     for switch in fk_switches(target, tuple(played)):
         keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
     animation = target.animation_data

@@ -14,7 +14,7 @@ import enum
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -71,7 +71,7 @@ class SourceChoice:
     seconds: float  # time between consecutive frames on the target
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
     reference_frame: float = 1.0  # for `FRAME`
-    stays: bool = False  # whether a moving armature object is refused
+    stays: bool = False  # whether an armature object is refused that something else than its keys moves
 
 
 def source_motion(
@@ -84,23 +84,23 @@ def source_motion(
     Raises:
         RestIsNoPose: its rest pose is no pose of a body.
         RigError: the armature is in rest position, mirrored or sheared; the matrix of a bone is not finite;
-            the object moves and `stays` is set.
+            something else than its keys moves the object and `stays` is set.
     """
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
     names = tuple(dict.fromkeys(figure_map.sources.values()))
-    require_even(source.matrix_world, source.name)
     with _playing(scene, source, names) as read:
         played = np.array([read(frame) for frame in choice.frames])
-        world, matrices = played[0, 0], played[:, 1:]
+        world, matrices = played[0, 0], played[:, 2:]
+        require_even(Matrix(world), source.name)
         if choice.reference is Reference.FRAME:
-            reference = read(choice.reference_frame)[1:]
+            reference = read(choice.reference_frame)[2:]
         else:
             reference = world @ _rest(source, names)
-    if choice.stays and np.abs(played[:, 0] - world).max() > STILL * max(1.0, np.abs(world).max()):
+    if choice.stays and _is_carried(source, played[:, 0], played[:, 1]):
         raise RigError(
             f"armature '{source.name}' moves as an object from frame {choice.frames[0]:g} to "
-            f"{choice.frames[-1]:g}, by its keys, its parent or a constraint: take that off, and let its "
+            f"{choice.frames[-1]:g}, by its parent, a constraint or a driver: take that off, and let its "
             "hips move"
         )
     # Parents first: a bone's fault is that of all that hang on it.
@@ -125,25 +125,60 @@ def source_motion(
     return SourceMotion(names, times, heads[1:], rotations[1:], heads[0], rotations[0], stands)
 
 
-def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[TargetFigure, RigReading]:
+def _is_carried(source: bpy.types.Object, worlds: Array, bases: Array) -> bool:
+    """Whether something else than an object's keys moves it.
+
+    Args:
+        worlds, bases: (F, 4, 4) of the object at frames: its world matrix, and that of its own channels.
+    """
+    size = STILL * max(1.0, float(np.abs(worlds).max()))
+    if np.abs(worlds - worlds[0]).max() <= size:
+        return False
+    is_driven = any(driver.data_path in channels.OBJECT_CHANNELS for driver in channels.drivers_of(source))
+    carrier = worlds[0] @ np.linalg.inv(bases[0])
+    return is_driven or bool(np.abs(worlds - carrier @ bases).max() > size)
+
+
+class Place(NamedTuple):
+    """Place of an armature object at a frame."""
+
+    world: Matrix  # armature space to world
+    # Values of those channels of the object that keys move, by data path: they hold it there.
+    held: Mapping[str, tuple[float, ...]]
+
+
+def place_at(scene: bpy.types.Scene, target: bpy.types.Object, frame: float) -> Place:
+    """Return the place of an armature object as it plays at a frame, without changing the scene."""
+    with isolated_scene(scene, target, (), ()) as isolated:
+        evaluated = target.evaluated_get(set_frame(isolated, frame))
+        held = {path: tuple(getattr(evaluated, path)) for path in channels.keyed_transform(target)}
+        return Place(evaluated.matrix_world.copy(), held)
+
+
+def target_figure(
+    target: bpy.types.Object, world: Matrix, figure_map: FigureMap
+) -> tuple[TargetFigure, RigReading]:
     """Return an armature at rest as the figure that gets a motion, and the reading to convert its poses.
+
+    Args:
+        world: armature space to world.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
     """
-    require_even(target.matrix_world, target.name)
+    require_even(world, target.name)
     chains = [(name, 0) for name in figure_map.sources]
     bones = dict.fromkeys(
         bone.name for name in figure_map.sources for bone in _upwards(target.pose.bones.get(name))
     )
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
-    figure = figure_at_rest(target, reading.skeleton)
+    figure = figure_at_rest(target, world, reading.skeleton)
     return _upright(figure, figure_map), reading
 
 
-def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure:
-    """Return the figure of a skeleton of an armature's bones at rest, with the object's transform."""
-    place, turn, scale = target.matrix_world.decompose()
+def figure_at_rest(target: bpy.types.Object, world: Matrix, skeleton: Skeleton) -> TargetFigure:
+    """Return the figure of a skeleton of an armature's bones at rest; `world`: armature space to world."""
+    place, turn, scale = world.decompose()
     count = len(skeleton)
     return TargetFigure(
         skeleton,
@@ -152,7 +187,7 @@ def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure
         np.array(turn[:]),
         np.array(place[:]),
         float(np.mean(scale[:])),
-        ground_of(target, target.matrix_world),
+        ground_of(target, world),
     )
 
 
@@ -192,7 +227,10 @@ def _upwards(pose_bone: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
-    """Yield a function: frame -> (1 + J, 4, 4) world matrices of the armature object and of bones."""
+    """Yield a function: frame -> (2 + J, 4, 4) of the armature object, of its own channels, and of bones.
+
+    The second is in the space of its parent, all others are in the world.
+    """
     slots = [source.pose.bones.find(name) for name in names]
     with isolated_scene(scene, source, [(source, name) for name in names], ()) as isolated:
 
@@ -200,9 +238,12 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
             evaluated = source.evaluated_get(set_frame(isolated, frame))
             matrices = np.empty((len(source.pose.bones), 4, 4), np.float32)
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-            world = np.array([row[:] for row in evaluated.matrix_world])
+            world, basis = (
+                np.array([row[:] for row in matrix])
+                for matrix in (evaluated.matrix_world, evaluated.matrix_basis)
+            )
             bones = world @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
-            return np.concatenate((world[None], bones))
+            return np.concatenate((world[None], basis[None], bones))
 
         yield read
 
@@ -253,15 +294,20 @@ def _axis_along(vector: Array) -> Vector:
     return axis
 
 
-def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | None:
-    """World height of an armature's Ground below its origin, at the present frame; None at rest.
+def chosen_ground(
+    scene: bpy.types.Scene, target: bpy.types.Object, world: Matrix, frame: float
+) -> float | None:
+    """World height of an armature's Ground below its origin at a frame; None at rest.
+
+    Args:
+        world: armature space to world.
 
     Raises:
         RigError: none is chosen or there, or it has no faces.
     """
-    low, high = extent(target, target.matrix_world)
-    origin = np.array([[target.matrix_world.translation[:]]])
-    ground = rig_ground(scene, target, [scene.frame_float], origin[0], max(high - low, 1e-3))
+    low, high = extent(target, world)
+    origin = np.array([[world.translation[:]]])
+    ground = rig_ground(scene, target, [frame], origin[0], max(high - low, 1e-3))
     if ground is None and target.ccd_rig.ground.kind == "REST":
         return None
     height = np.nan if ground is None else float(seen_below(ground, origin, np.array([high]))[0, 0])
@@ -273,16 +319,25 @@ def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | N
 
 
 def terrain(
-    scene: bpy.types.Scene, target: bpy.types.Object, frames: Array, places: Array, level: float | None
+    scene: bpy.types.Scene,
+    target: bpy.types.Object,
+    world: Matrix,
+    frames: Array,
+    places: Array,
+    level: float | None,
 ) -> Terrain | None:
     """The faces of an armature's Ground near places (F, legs, 3) of its feet at frames (F,); None if level.
+
+    Args:
+        world: armature space to world.
+        level: height of the ground as `chosen_ground` has it.
 
     Raises:
         RigError: as `chosen_ground`; nothing of it is near.
     """
     if level is None or target.ccd_rig.ground.kind in ("REST", "HEIGHT"):
         return None
-    low, high = extent(target, target.matrix_world)
+    low, high = extent(target, world)
     ground = rig_ground(scene, target, frames.tolist(), places.reshape(-1, 3), max(high - low, 1e-3))
     if ground is None:
         raise RigError(
@@ -324,13 +379,16 @@ def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureM
     return replace(figure_map, sources=sources, trunk=trunk)
 
 
-def figure_of_controls(target: bpy.types.Object, figure_map: FigureMap) -> TargetFigure:
+def figure_of_controls(target: bpy.types.Object, world: Matrix, figure_map: FigureMap) -> TargetFigure:
     """Return the figure of the mapped bones alone, at rest, with parents as in the body.
+
+    Args:
+        world: armature space to world.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or settings of joints are contradictory.
     """
-    require_even(target.matrix_world, target.name)
+    require_even(world, target.name)
     names = sorted(figure_map.sources, key=lambda name: len(_line(target, name)))
     parents = {name: _body_parent(target, figure_map, name) for name in names}
     ordered: list[str] = []
@@ -354,7 +412,7 @@ def figure_of_controls(target: bpy.types.Object, figure_map: FigureMap) -> Targe
                 **keep,
             )
         )
-    return figure_at_rest(target, Skeleton(joints))
+    return figure_at_rest(target, world, Skeleton(joints))
 
 
 def channels_of(

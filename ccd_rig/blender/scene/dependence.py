@@ -60,7 +60,7 @@ def shapers(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
 def simulation(thing: bpy.types.Object) -> str:
     """Name a simulation without a baked cache that moves an object's surface; empty if there is none."""
     for modifier in thing.modifiers:
-        if modifier.type in SIMULATIONS:
+        if modifier.type in SIMULATIONS and modifier.show_viewport:
             cache = getattr(modifier, "point_cache", None)
             if cache is None or not cache.is_baked:
                 return f"the {SIMULATIONS[modifier.type]} '{modifier.name}'"
@@ -400,6 +400,20 @@ def require_evaluable(
             if row.pole_bone and (pole.pose is None or row.pole_bone not in pole.pose.bones):
                 raise RigError(f"{where} has no bone '{row.pole_bone}': choose another bone")
             starts.append(Mover(pole, row.pole_bone, where))
+    _require_evaluable(scene, starts)
+
+
+def require_evaluable_ground(scene: bpy.types.Scene, objects: Iterable[bpy.types.Object]) -> None:
+    """Refuse objects of a ground whose faces in an isolated scene would differ from the user's scene.
+
+    Raises:
+        RigError: a simulation moves them or their points, or a driver that reads changing properties of the
+            user's scene does.
+    """
+    _require_evaluable(scene, [Mover(each, "", f"ground '{each.name}'", surface=True) for each in objects])
+
+
+def _require_evaluable(scene: bpy.types.Scene, starts: Iterable[Mover]) -> None:
     checked = set()
     for start, mover in _trace(starts, None):
         if mover.thing not in checked:

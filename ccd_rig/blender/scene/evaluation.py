@@ -6,7 +6,7 @@ Frames are evaluated in a temporary scene (`isolation.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -418,6 +418,26 @@ class Frames:
     def __call__(self, frame: float) -> FrameSample:
         """Return the evaluated state of a frame."""
         return self.samples([self.look(frame)])[0]
+
+
+def evaluated_influences(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    frames: Sequence[float],
+) -> Generator[float, None, Array]:
+    """Return (R, C) effective influences at R frames, without bones and targets; yields 1 after each frame.
+
+    Raises:
+        RigError: a target, a bone or a constraint is missing, or an influence is not a number.
+    """
+    reader, numbers = TargetReader(armature_object, target_sources(armature_object, constraints)), []
+    with isolated_scene(scene, armature_object, (), sampled_paths(reader.sources)) as isolated:
+        for frame in frames:
+            numbers.append(reader.numbers(armature_object.evaluated_get(set_frame(isolated, frame))))
+            yield 1.0
+    influences = reader.influences(frames, np.array(numbers))
+    return effective_influences(armature_object, constraints, influences)[0]
 
 
 def current(

@@ -21,6 +21,7 @@ from ...motion.ground import Ground, LevelGround, TriangleGround, require_number
 from ...motion.moving_ground import GroundBlock, MovingGround, passed_over
 from ...solvers.stepping import result_of
 from ..properties.armature_data import SURFACES
+from .dependence import require_evaluable_ground
 from .evaluation import is_evaluated
 from .isolation import set_frame, shared_scene
 
@@ -59,6 +60,16 @@ def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.
             raise RigError(f"'{rig.name}': Ground is Collection, and none is chosen: choose one")
         return None, surfaces(ground.collection)
     return None, ()
+
+
+def require_ground(scene: bpy.types.Scene, rig: bpy.types.Object) -> None:
+    """Raise RigError if an armature's ground is not chosen, or cannot be evaluated apart from its scene."""
+    _, meshes = ground_of_rig(rig)
+    _require_evaluable(scene, meshes)
+
+
+def _require_evaluable(scene: bpy.types.Scene, objects: Sequence[bpy.types.Object]) -> None:
+    require_evaluable_ground(scene, (shown for each in objects for shown in with_instanced(each)))
 
 
 def may_have_faces(thing: bpy.types.Object) -> bool:
@@ -201,8 +212,9 @@ def first_ground(
         room: metres from them.
 
     Raises:
-        RigError: an object has no faces, or a vertex is not a number.
+        RigError: an object has no faces, a vertex is not a number, or a simulation without keys moves one.
     """
+    _require_evaluable(scene, objects)
     with shared_scene(scene) as shared:
         shared.show(objects)
         pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)

@@ -16,7 +16,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
@@ -160,9 +160,14 @@ def walk_steps(
     """
     if rig is None or rig.type != "ARMATURE":
         raise RigError("Walk Along needs an armature: select one")
-    joints, figure, reading = figure_to_move(rig, walking_map(rig))
+    _require_curve(curve)
+    start, shares = keyed_places(scene, curve) if choice.keyed else (choice.start, None)
+    if not -LAST_FRAME <= start <= LAST_FRAME:
+        raise RigError(f"first key at frame {start}: Blender has frames up to {LAST_FRAME}")
+    world = sampling.place_at(scene, rig, start).world
+    joints, figure, reading = figure_to_move(rig, world, walking_map(rig))
     require_free_hips(rig, joints.hips)
-    _require_upright(rig, joints)
+    _require_upright(rig, world, joints)
     _require_free_legs(joints, figure)
     moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
     grounds = (("ground", shown) for mesh in choice.meshes for shown in with_instanced(mesh))
@@ -171,8 +176,6 @@ def walk_steps(
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
-    if not -LAST_FRAME <= choice.start <= LAST_FRAME:
-        raise RigError(f"first key at frame {choice.start}: Blender has frames up to {LAST_FRAME}")
     action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
     with _playing(rig, choice.cycle):
         require_animated(rig)
@@ -190,7 +193,7 @@ def walk_steps(
         chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
-    points, closed = curve_points(scene, curve, float(choice.start))
+    points, closed = curve_points(scene, curve, float(start))
     try:
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
@@ -201,9 +204,8 @@ def walk_steps(
             way = way_along(points, closed, SHORTEST * cycle.leg, sharpest)
         except InvalidInput as error:
             raise RigError(f"'{curve.name}': {error}") from error
-        start, ways, settings = choice.start, None, choice.settings
-        if choice.keyed:
-            start, shares = keyed_places(scene, curve)
+        ways, settings = None, choice.settings
+        if shares is not None:
             ways = shares * way.length
             settings = replace(settings, offset=float(ways[0]), cycles=0.0)
         metres = metres_per_unit(scene)
@@ -326,9 +328,14 @@ def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.
     return None
 
 
-def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
-    """Raise RigError unless legs lead down from the body at rest, in the world."""
-    bones, world = rig.data.bones, rig.matrix_world
+def _require_curve(thing: bpy.types.Object) -> None:
+    if thing.type != "CURVE":
+        raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
+
+
+def _require_upright(rig: bpy.types.Object, world: Matrix, joints: FigureMap) -> None:
+    """Raise RigError unless legs lead down from the body at rest; `world`: armature space to world."""
+    bones = rig.data.bones
     ways = []
     for leg in joints.legs:
         ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
@@ -436,10 +443,8 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
     Its bevel is left out, and so are modifiers that make other points, such as arrays.
 
     Raises:
-        RigError: the object is no curve, or has no spline or several.
+        RigError: the curve has no spline or several.
     """
-    if thing.type != "CURVE":
-        raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
     splines = thing.data.splines
     if not len(splines):
         raise RigError(f"curve '{thing.name}' has no spline: draw one, or choose another curve")

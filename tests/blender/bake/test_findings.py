@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from types import SimpleNamespace
 
 import bpy
@@ -35,6 +36,56 @@ def test_frames_out_of_reach_are_one_range(bake):
     assert [each["words"] for each in json.loads(report.to_json())["findings"]][:1] == [short.words()]
     told = "a target is out of reach: bring it nearer to its chain, or the figure to it"
     assert f"(tail.tip); {told}" in report.summary()
+
+
+LENGTHS = {
+    *("residual", "keyed_residual", "tolerance", "distance", "played_distance", "deviation"),
+    *("leg", "rms", "mean", "worst", "travel"),
+}
+
+
+def numbers_of(content, place=()):
+    """(place, number) of all that a report tells in JSON, without words and seconds."""
+    if isinstance(content, dict):
+        for name, value in content.items():
+            if name not in ("words", "summary", "seconds"):
+                yield from numbers_of(value, (*place, name))
+    elif isinstance(content, list):
+        for value in content:
+            yield from numbers_of(value, place)
+    elif isinstance(content, int | float):
+        yield place, content
+
+
+def test_lengths_are_metres_by_the_unit_scale(bake, capfd):
+    """Of all numbers, in a scene in centimetres, exactly the lengths are a hundredth."""
+    rig = rigs.armature(rigs.biped())
+    hips = rig.pose.bones["hips"]
+    for frame, rise in ((1, 0.0), (10, 0.6)):
+        hips.location.y = rise
+        hips.keyframe_insert("location", frame=frame)
+    plant = rig.ccd_rig.constraints.add()
+    plant.name, plant.tip, plant.kind, plant.chain_length = "Foot", "foot.L", "PLANT", 4
+    for name, x in (("A", 3.0), ("B", 3.5)):  # both out of reach, and in conflict
+        rigs.reach(rig, "spine", rigs.empty(name, (x, 0.0, 1.0)), name, chain_length=1)
+    rigs.activate(rig)
+    scene, tables, words = bpy.context.scene, [], []
+    for scale, start in ((1.0, bake.Start.ACTION), (0.01, bake.Start.ORIGINAL)):
+        scene.unit_settings.scale_length = scale
+        report = run(bake, rig, 10, start=start)
+        tables.append(list(numbers_of(json.loads(report.to_json()))))
+        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+        words.append(capfd.readouterr().out)
+    changed = set()
+    for (place, value), (also, other) in zip(*tables, strict=True):
+        assert place == also
+        is_length = place[-1] in LENGTHS or place[-2:] in (("rise", "amount"), ("hover", "amount"))
+        assert other == pytest.approx((0.01 if is_length else 1.0) * value, rel=1e-6, abs=1e-12), place
+        if is_length and value:
+            changed.add(place[-1])
+    assert {"residual", "keyed_residual", "tolerance", "distance", "leg", "rms", "amount"} <= changed
+    metres, centimetres = (float(re.search(r"([0-9.]+) m .*off at worst", each)[1]) for each in words)
+    assert centimetres == pytest.approx(0.01 * metres, rel=0.05)
 
 
 def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_reach(bake):

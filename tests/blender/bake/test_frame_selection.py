@@ -314,9 +314,33 @@ def test_planted_feet_are_keyed_where_their_influence_is(bake, errors):
     assert {1.0, 5.0, 9.0, 20.0} >= {entry.frame for entry in report.entries} >= {5.0}
 
 
-def test_steps_solve_where_an_influence_begins_and_ends(bake, channels, rig, goal):
+def by_keys(rig, row):
+    influence_keys(row, ((1, 0.0), (4, 0.0), (5, 1.0), (15, 1.0), (16, 0.0)))
+
+
+def by_strip(rig, row):
+    by_keys(rig, row)
+    animation = rig.animation_data
+    animation.nla_tracks.new().strips.new("Influence", 1, animation.action)
+    animation.action = None
+
+
+def by_driver(rig, row):
+    """A property of a bone, as a switch of a rig is, drives the influence."""
+    bone = rig.pose.bones[row.tip]
+    for frame, value in ((1, 0.0), (4, 0.0), (5, 1.0), (15, 1.0), (16, 0.0)):
+        bone["switch"] = value
+        bone.keyframe_insert('["switch"]', frame=frame)
+    driver = row.driver_add("influence").driver
+    driver.type = "SUM"
+    source = driver.variables.new().targets[0]
+    source.id, source.data_path = rig, bone.path_from_id() + '["switch"]'
+
+
+@pytest.mark.parametrize("way", [by_keys, by_strip, by_driver])
+def test_steps_solve_where_an_influence_begins_and_ends(bake, channels, rig, goal, way):
     """Between solved frames poses are slerped; without frames 4 and 5 the hand would leave too early."""
-    influence_keys(rig.ccd_rig.constraints[0], ((1, 0.0), (4, 0.0), (5, 1.0), (15, 1.0), (16, 0.0)))
+    way(rig, rig.ccd_rig.constraints[0])
     solved = {entry.frame for entry in run(bake, rig, 1, 21, "SOLVED_FRAMES", step=10).entries}
     assert solved == {5.0, 11.0, 15.0}
     assert key_frames(channels, rig) == [1, 4, 5, 11, 15, 16, 21]

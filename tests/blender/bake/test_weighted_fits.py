@@ -72,7 +72,8 @@ def test_frames_that_reach_do_not_count(bake):
         moving.keyframe_insert("location", frame=frame)
     report = baked(bake, rig)
     assert [each.frame for each in report.fit.frames] == [4, 5]
-    assert report.fit.worst() == (5, pytest.approx(0.15, abs=1e-4))
+    worst = report.fit.worst()
+    assert (worst.frame, worst.rms) == (5, pytest.approx(0.15, abs=1e-4))
     assert report.fit.mean() == pytest.approx(0.5 * (0.05 + 0.15), abs=1e-4)
     assert report.fit.rms == pytest.approx(math.sqrt(0.5 * (0.05**2 + 0.15**2)), abs=1e-4)
     assert report.summary().startswith("4 of 6 frames reached; weighted fit of 2 frames: RMS 0.1118 m")

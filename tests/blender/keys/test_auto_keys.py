@@ -12,17 +12,19 @@ BONE = 'pose.bones["upper"]'
 
 @pytest.fixture
 def rig(ext):
-    """Auto Keying is on, and afterwards all its settings are as before."""
+    """Auto Keying is on, and afterwards the preferences are as before.
+
+    The scene's settings go with the file. They must not be set after the test: once a test has read another
+    file, Blender writes through a kept reference into freed memory.
+    """
     made = make_armature()
-    tools, edit = bpy.context.scene.tool_settings, bpy.context.preferences.edit
+    edit = bpy.context.preferences.edit
     names = ("use_keyframe_insert_available", "use_auto_keyframe_insert_needed", "use_visual_keying")
     before = {name: getattr(edit, name) for name in names}
     for name in names:
         setattr(edit, name, False)
-    tools.use_keyframe_insert_auto = True
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     yield made
-    tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = False
-    tools.auto_keying_mode = "ADD_REPLACE_KEYS"
     for name, value in before.items():
         setattr(edit, name, value)
 

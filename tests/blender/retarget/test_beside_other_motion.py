@@ -89,6 +89,53 @@ def test_a_strip_that_plays_below_has_no_part_in_it(target, clean, tmp_path, fra
     np.testing.assert_allclose(reopened(target, tmp_path), clean, atol=1e-3)
 
 
+def moving_object(rig):
+    """The armature object carried by its own keys: where the retargeted frames begin, and far away later."""
+    for frame, place, turn in ((1, (0.0, 0.0, 0.0), 0.0), (30, (3.0, -2.0, 0.4), 1.0)):
+        rig.location, rig.rotation_euler.z = place, turn
+        rig.keyframe_insert("location", frame=frame)
+        rig.keyframe_insert("rotation_euler", frame=frame)
+
+
+@pytest.mark.parametrize("where", ["action", "strip"])
+@pytest.mark.parametrize("frame", [1, 20])
+def test_an_armature_object_with_keys_stays_where_it_is_as_the_frames_begin(
+    target, clean, tmp_path, frame, where
+):
+    moving_object(target)
+    if where == "strip":
+        as_strip(target, target.animation_data.action)
+    bpy.context.scene.frame_set(frame)
+    run(target)
+    np.testing.assert_allclose(reopened(target, tmp_path), clean, atol=1e-3)
+
+
+@pytest.mark.parametrize("frame", [1, 20])
+def test_a_carried_armature_has_the_motion_that_begins_where_it_is_then(target, clean, frame):
+    """Relative to what carries it, the figure moves as it does where nothing carries it."""
+    carrier = rigs.empty("Carrier")
+    moving_object(carrier)
+    target.parent = carrier
+    bpy.context.scene.frame_set(frame)
+    run(target)
+    seen = played(target, BONES, FRAMES)
+    for k, at in enumerate(FRAMES):
+        bpy.context.scene.frame_set(at)
+        world = np.array(carrier.matrix_world)
+        np.testing.assert_allclose(seen[k], clean[k] @ world[:3, :3].T + world[:3, 3], atol=1e-3)
+
+
+def test_a_refusal_leaves_the_place_of_the_armature_object(target):
+    moving_object(target)
+    as_strip(target, target.animation_data.action)
+    target.animation_data.use_nla = True
+    bpy.context.scene.frame_set(30)
+    target.animation_data.nla_tracks[0].is_solo = True
+    before = tuple(target.location)
+    refused("solo", target)
+    assert tuple(target.location) == before
+
+
 def test_a_refusal_leaves_the_scale_of_bones(target):
     action = moved(target, 20)
     as_strip(target, action)

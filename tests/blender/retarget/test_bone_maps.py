@@ -56,7 +56,7 @@ def test_animals_stand_along_the_ground(ext):
     wolf, other = rigs.metarig("wolf"), rigs.metarig("basic_quadruped")
     joints = bone_map.figure_map(bone_map.bone_map(wolf, other))
     assert [leg.girdle for leg in joints.legs] == ["", "", "front", "front"]
-    figure, _ = sampling.target_figure(wolf, joints)
+    figure, _ = sampling.target_figure(wolf, wolf.matrix_world, joints)
     np.testing.assert_array_equal(figure.rotations, np.tile((1.0, 0.0, 0.0, 0.0), (len(figure.rotations), 1)))
     assert figure.ground == pytest.approx(0.0, abs=1e-6)
 
@@ -66,7 +66,7 @@ def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_ches
     bone_map, controlled = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in names)
     rig, other = rigs.generated("basic_quadruped"), rigs.metarig("wolf")
     joints = controlled.without_carriers(rig, bone_map.figure_map(bone_map.bone_map(rig, other)))
-    figure = controlled.figure_of_controls(rig, joints)
+    figure = controlled.figure_of_controls(rig, rig.matrix_world, joints)
     above = {
         joint.name: figure.skeleton.joints[joint.parent].name if joint.parent >= 0 else ""
         for joint in figure.skeleton.joints

@@ -75,7 +75,7 @@ def test_a_foot_whose_tail_leads_nowhere_has_no_end(ext, source, target):
                 foot = bones[f"foot.{side}"]
                 foot.tail = [a + b for a, b in zip(foot.head, way, strict=True)]
         joints = maps.figure_map(maps.bone_map(rig, source))
-        figure, _ = sampling.target_figure(rig, joints)
+        figure, _ = sampling.target_figure(rig, rig.matrix_world, joints)
         ends[name] = sole.Sole.of(figure, joints.legs[0]).front
     assert ends["level"] is None and ends["down"] is None
     assert np.linalg.norm(ends["true"]) == pytest.approx(np.hypot(0.2, 0.08), abs=0.01)

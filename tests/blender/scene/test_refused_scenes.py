@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bpy
+import numpy as np
 import pytest
 import rigs
 from target_scenes import add_row, file_state, make_rig, sample_once
@@ -194,3 +195,71 @@ def test_simulation_nodes_that_are_baked_to_disk(evaluation, constraints_of, err
         session_uid=sheet.session_uid, modifier_name=modifier.name, bake_id=bake.bake_id
     )
     sample_once(evaluation, rig, constraints_of(rig), 3)
+
+
+# The ground ---------------------------------------------------------------------------------------
+
+
+def falling_ground(floor):
+    simulated(None, type("Row", (), {"target": floor}))
+
+
+def cloth_ground(floor):
+    floor.modifiers.new("Sheet", "CLOTH")
+
+
+def cloth_below(floor):
+    """The ground lies on the surface of a cloth."""
+    sheet = rigs.ground(lambda x, y: 0.0, [-1.0, 1.0], name="Sheet")
+    cloth_ground(sheet)
+    floor.constraints.new("SHRINKWRAP").target = sheet
+
+
+def instanced_cloth(floor):
+    """The ground is an empty that shows a collection with the cloth."""
+    shown = bpy.data.collections.new("Shown")
+    cloth_ground(floor)
+    shown.objects.link(floor)
+    empty = rigs.empty("Instance")
+    empty.instance_type, empty.instance_collection = "COLLECTION", shown
+    return empty
+
+
+GROUNDS = [
+    (falling_ground, "ground 'Floor' is moved by a rigid body simulation by way of 'Ball': turn it into"),
+    (cloth_ground, "ground 'Floor' follows points of 'Floor', which the cloth 'Sheet' moves: bake its cache"),
+    (cloth_below, "of 'Sheet', which the cloth 'Sheet' moves: bake its cache"),
+    (instanced_cloth, "ground 'Floor' follows points of 'Floor', which the cloth 'Sheet' moves"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "words"), GROUNDS)
+def test_a_ground_that_a_simulation_moves_is_refused_as_targets_are(ext, errors, spoil, words):
+    rig = make_rig()
+    add_row(rig, rigs.empty("Target", (1, 2, 3)))
+    floor = rigs.ground(lambda x, y: 0.0, [-1.0, 1.0], name="Floor")
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", spoil(floor) or floor
+    rigs.update()
+    bake = ext.module("ccd_rig.blender.bake.bake")
+    before = file_state()
+    with pytest.raises(errors.RigError) as caught:
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+    assert words in str(caught.value)
+    read = ext.module("ccd_rig.blender.scene.ground").rig_ground
+    with pytest.raises(errors.RigError) as caught:
+        read(bpy.context.scene, rig, [1.0], np.zeros((1, 3)), 1.0)
+    assert words in str(caught.value)
+    assert file_state() == before
+
+
+def test_a_ground_whose_simulation_is_off_is_taken(ext):
+    rig = make_rig()
+    floor = rigs.ground(lambda x, y: 0.25, [-1.0, 1.0], name="Floor")
+    simulated(None, type("Row", (), {"target": floor}))
+    floor.parent.rigid_body.kinematic = True
+    floor.modifiers.new("Sheet", "CLOTH").show_viewport = False
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", floor
+    rigs.update()
+    read = ext.module("ccd_rig.blender.scene.ground").rig_ground
+    seen = read(bpy.context.scene, rig, [1.0], np.zeros((1, 3)), 1.0)
+    assert seen.vertices[:, 2] == pytest.approx(0.25)

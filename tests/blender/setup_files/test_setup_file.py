@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import time
+from dataclasses import replace
 
 import bpy
 import pytest
 import rigs
 from limit_tools import value
+from mathutils import Matrix, Quaternion, Vector
 from operator_calls import fails
 
 BALL = 'Ball "1"'
@@ -157,6 +160,144 @@ def test_a_rig_with_other_names_takes_it_by_roles(ext, tmp_path, capfd):
             assert violation(value(ext, its), there) == pytest.approx(expected, abs=1e-3)
 
 
+def reshaped(name, bend=None, roll=0.0, size=1.0):
+    """A chain of four bones along Z, whose rest is turned as a whole, rolled and scaled."""
+    rig = rigs.chain(4, name=name, connect=False)
+    with rigs.edit_bones(rig) as bones:
+        for bone in bones:
+            if bend is not None:
+                bone.transform(bend.to_matrix().to_4x4(), roll=True)
+            bone.transform(Matrix.Scale(size, 4))
+            bone.roll += roll
+    return rig
+
+
+def in_armature(rig, bone, vector):
+    """A vector along the axes of a bone at rest."""
+    return rig.data.bones[bone].matrix_local.to_3x3() @ Vector(vector)
+
+
+def carried(ext, rig, other):
+    files = ext.module("ccd_rig.blender.setup_files")
+    return files.apply(other, files.from_json(files.to_json(files.setup_of(rig))))
+
+
+@pytest.mark.parametrize("degrees", [90, -90, 180])
+def test_the_same_names_with_other_axes_and_sizes_take_the_same_set_up(ext, degrees):
+    """Known: a shift has the same direction in the armature, and is twice as far in a rig twice as large."""
+    rig, other = dressed(), reshaped("Other", roll=math.radians(degrees), size=2.0)
+    rig.pose.bones["bone_1"].ccd_rig.slide_lower = (-0.1, 0.0, -0.3)
+    rig.pose.bones["bone_1"].ccd_rig.slide_upper = (0.2, 0.0, 0.5)
+    hand, stand = rig.ccd_rig.constraints
+    hand.effector_offset, hand.rotation, hand.bone_axis = (0.1, 0.2, 0.3), "DIRECTION", "POS_X"
+    stand.offset = (0.4, 0.5, 0.6)
+    assert carried(ext, rig, other).notes == ()
+
+    def agree(bone, there, here, scale=2.0):
+        there, here = in_armature(other, bone, there), scale * in_armature(rig, bone, here)
+        assert (there - here).length < 1e-5
+
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    for name in ("bone_1", "bone_2"):
+        one, its = rig.pose.bones[name], other.pose.bones[name]
+        turn = its.bone.matrix_local.to_quaternion().conjugated() @ one.bone.matrix_local.to_quaternion()
+        rng = random.Random(3)
+        for _ in range(40):
+            rotation = rigs.random_rotation(rng)
+            there = turn @ rotation @ turn.conjugated()
+            expected = violation(value(ext, one), rotation)
+            assert violation(value(ext, its), there) == pytest.approx(expected, abs=1e-3)
+    offsets = [each.pose.bones["bone_3"].ccd_rig.coupled_offsets[0] for each in (rig, other)]
+    agree("bone_3", offsets[1].axis, offsets[0].axis, 1.0)
+    assert [point.shift for point in offsets[1].points] == pytest.approx([0.0, 0.04])
+    agree("bone_3", other.ccd_rig.constraints[0].effector_offset, hand.effector_offset)
+    agree("bone_0", other.ccd_rig.constraints[1].offset, stand.offset)
+    assert other.ccd_rig.constraints[0].offset[:] == hand.offset[:]  # along the axes of an object
+    axes = ext.module("ccd_rig.blender.properties.constraint_values").AXES
+    agree("bone_3", axes[other.ccd_rig.constraints[0].bone_axis], axes["POS_X"], 1.0)
+    ends = []
+    for each, bone in ((rig, "bone_1"), (other, "bone_1")):
+        group = each.pose.bones[bone].ccd_rig
+        shifts = [
+            in_armature(each, bone, [end[k] * (m == k) for m in range(3)])
+            for k in range(3)
+            if group.use_slide[k]
+            for end in (group.slide_lower, group.slide_upper)
+        ]
+        ends.append(sorted(tuple(round(x, 4) + 0.0 for x in shift) for shift in shifts))
+    assert ends[1] == [tuple(round(2.0 * x, 4) for x in shift) for shift in ends[0]]
+
+
+@pytest.mark.parametrize("axis", [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.3, 0.5, 0.8)])
+@pytest.mark.parametrize("angle", [0.7, math.pi / 2])
+def test_another_rest_pose_is_no_other_axis(ext, axis, angle):
+    """An elbow that rests with its arm lowered bends about the same axis of its own."""
+    rig = dressed()
+    shortest = Vector((0.0, 0.0, 1.0)).rotation_difference(Quaternion(axis, angle) @ Vector((0.0, 0.0, 1.0)))
+    other = reshaped("Other", shortest)
+    assert carried(ext, rig, other).notes == ()
+    ours, theirs = ([*stored(each)[0].values()] for each in (rig, other))
+    for group in (*ours, *theirs):
+        group.pop("known_as")
+    assert theirs == pytest.approx(ours) or all(near(one, two) for one, two in zip(ours, theirs, strict=True))
+
+
+def near(one, other):
+    """Whether stored values are equal but for rounding."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(near(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(near(*pair) for pair in zip(one, other, strict=True))
+    return one == (pytest.approx(other, abs=2e-3) if isinstance(one, float) else other)
+
+
+def test_a_figure_that_lies_in_its_file_takes_the_set_up_of_one_that_stands(ext):
+    """The same bones, with Y up instead of Z: nothing changes along their own axes."""
+    rig = dressed()
+    with rigs.edit_bones(rig) as bones:  # something that points another way
+        bones["bone_3"].tail = bones["bone_3"].head + Vector((1.0, 0.0, 0.0))
+    rigs.activate(rig)
+    other = rigs.chain(4, name="Other", connect=False)
+    with rigs.edit_bones(other) as bones:
+        bones["bone_3"].tail = bones["bone_3"].head + Vector((1.0, 0.0, 0.0))
+        for bone in bones:
+            bone.transform(Quaternion((1.0, 0.0, 0.0), -math.pi / 2).to_matrix().to_4x4(), roll=True)
+    rigs.activate(other)
+    assert carried(ext, rig, other).notes == ()
+    for name in ("bone_1", "bone_2", "bone_3"):
+        assert near(stored(rig.pose.bones[name].ccd_rig), stored(other.pose.bones[name].ccd_rig))
+
+
+def test_a_figure_that_looks_the_other_way_takes_it_too(ext):
+    """All of the rest turned by half a turn about the vertical; its spine stays as it is."""
+    rig, other = dressed(), None
+    for each in (rig, rigs.chain(4, name="Other", connect=False)):
+        with rigs.edit_bones(each) as bones:
+            for k in (1, 2, 3):  # limbs to the side of a spine
+                bones[f"bone_{k}"].parent = bones["bone_0"]
+                bones[f"bone_{k}"].tail = bones[f"bone_{k}"].head + Vector((1.0, 0.2 * k, 0.0))
+            if each != rig:
+                half = Quaternion((0.0, 0.0, 1.0), math.pi).to_matrix().to_4x4()
+                for bone in bones:
+                    bone.transform(half, roll=True)
+        other = each
+    rigs.activate(rig)
+    assert carried(ext, rig, other).notes == ()
+    for name in ("bone_1", "bone_2", "bone_3"):
+        assert near(stored(rig.pose.bones[name].ccd_rig), stored(other.pose.bones[name].ccd_rig))
+
+
+def test_what_would_lie_askew_is_left_out_by_name(ext, capfd):
+    rig, other = dressed(), reshaped("Other", roll=0.5)
+    hand = rig.ccd_rig.constraints["Hand"]
+    hand.rotation, hand.bone_axis = "DIRECTION", "POS_Z"
+    notes = "; ".join(carried(ext, rig, other).notes)
+    assert "the slide of 'bone_1' is left out: its rest has other axes" in notes
+    assert "the limit of 'bone_2' is left out: its rest has other axes" in notes
+    assert "constraint 'Hand': Bone Axis is as it was, but the bone has other axes; choose one" in notes
+    assert not any(other.pose.bones["bone_1"].ccd_rig.use_slide)
+
+
 def test_undo_takes_a_loaded_set_up_back(ext, tmp_path):
     dressed()
     bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "rig.json"))
@@ -179,6 +320,11 @@ BROKEN = [
     (lambda d: d.pop("bones"), "the field 'bones' is missing"),
     (lambda d: d["bones"]["bone_1"].pop("rest"), "bones['bone_1'] must have the fields"),
     (lambda d: d["bones"]["bone_1"].update(rest=[1, 0, 0]), "rest must be a unit quaternion"),
+    (lambda d: d["bones"]["bone_1"].update(along=[0, 0, 0]), "along must be a vector"),
+    (lambda d: d["bones"]["bone_1"].update(along=[1e200, 0, 0]), "along must be a vector"),
+    (lambda d: joint(d).update(mass=10**200), "'mass' must be 0 to "),
+    (lambda d: d["constraints"][1].update(chain_length=10**200), "'chain_length' must be 0 to "),
+    (lambda d: d.update(roles={"bone_1": ["shin", "L", 1.5, 0]}), "roles['bone_1'] must be"),
     (lambda d: joint(d).update(stiff=1), "'stiff' is not known to this version"),
     (lambda d: joint(d).update(stiffness=2.0), "'stiffness' must be 0 to 1, not 2.0"),
     (lambda d: joint(d).update(stiffness="a"), "'stiffness' must be a number"),
@@ -330,6 +476,9 @@ def test_keys_that_cannot_be_set_are_named(ext, tmp_path, capfd):
         (lambda keys: keys[0].update(handle_left=[1.0]), "handle_left must be a number"),
         (lambda keys: keys[0].update(interpolation="SOFT"), "interpolation is 'SOFT'; give one of"),
         (lambda keys: keys.clear(), "must be a list of keys"),
+        (lambda keys: keys[1].update(frame=1.005), "keys[0] and keys[1] are both at frame 1: remove"),
+        (lambda keys: keys[1].update(frame=1e30), "frame must be -1048574 to 1048574"),
+        (lambda keys: keys[1].update(value=1e300), "value must be a number"),
     ],
 )
 def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words):
@@ -367,3 +516,63 @@ def test_what_is_wrong_is_shown_in_short(ext, place, value):
     with pytest.raises(errors.RigError) as told:
         module.from_json(json.dumps(content))
     assert len(str(told.value)) < 300
+
+
+NUMBERS = ["1e400", "-1e400", "1" * 400, "NaN", "Infinity"]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=["1e400", "-1e400", "400 digits", "NaN", "Infinity"])
+@pytest.mark.parametrize(
+    "place", ['"stiffness": ', '"frame": ', '"rest": [', '["shin", "L", ', '"version": ']
+)
+def test_numbers_that_are_none_are_told(ext, number, place):
+    files, errors = ext.module("ccd_rig.blender.setup_files"), ext.module("ccd_rig.errors")
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
+    roles = {"bone_1": files.Role(files.Part.SHIN, files.Side.LEFT, 0, 0)}
+    text = " ".join(files.to_json(replace(files.setup_of(rig), roles=roles)).split())
+    text = text.replace("[ ", "[")
+    assert place in text
+    start = text.index(place) + len(place)
+    spoilt = text[:start] + number + re.sub(r"^[-0-9.e]+", "", text[start:])
+    with pytest.raises(errors.RigError, match=r"the set-up is not JSON: .*(no number|too large|too many)"):
+        files.from_json(spoilt)
+
+
+def test_influence_beyond_its_range_and_keys_at_one_frame_come_back(ext):
+    """As an animator may leave them in the Graph Editor; Blender merges such keys as soon as one is moved."""
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0), (12, 0.5)))
+    files = ext.module("ccd_rig.blender.setup_files")
+    curve = files.constraint_list.influence_curve(rig.ccd_rig.constraints["Hand"])
+    curve.keyframe_points[1].co.y = 1.25
+    curve.keyframe_points[2].co.x = 9.004
+    kept = influence_keys(rig, "Hand")
+    carried(ext, rig, rig)
+    assert [key[:2] for key in influence_keys(rig, "Hand")] == [kept[0][:2], kept[2][:2]]
+    curve.keyframe_points[1].co.x = 12.0
+    curve.keyframe_points[1].co.y = 1.25
+    curve.update()
+    kept = influence_keys(rig, "Hand")
+    carried(ext, rig, rig)
+    assert influence_keys(rig, "Hand") == kept
+
+
+def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, tmp_path, capfd):
+    """They have the time of the strip's action. Known: the strip begins twenty frames later."""
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
+    file = str(tmp_path / "setup.json")
+    bpy.ops.ccd_rig.setup_save(filepath=file)
+    animation, kept = rig.animation_data, influence_keys(rig, "Hand")
+    track = animation.nla_tracks.new()
+    strip = track.strips.new("Strip", 21, animation.action)
+    animation.action = None
+    track.select = strip.select = True
+    animation.nla_tracks.active = track
+    animation.use_tweak_mode = True
+    fails(bpy.ops.ccd_rig.setup_save, "leave tweak mode", filepath=str(tmp_path / "tweaked.json"))
+    assert not (tmp_path / "tweaked.json").exists()
+    assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
+    assert "Keys are left out: Armature 'Rig': an NLA strip is being tweaked" in capfd.readouterr().out
+    assert influence_keys(rig, "Hand") == kept

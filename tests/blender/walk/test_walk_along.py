@@ -412,6 +412,44 @@ def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
         assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
 
 
+def moving_object(channels, rig, speed):
+    """The armature object moved ahead by its own keys, in the action that plays."""
+    for frame in (1, walks.PERIOD + 1):
+        rig.location.y = -speed * (frame - 1)
+        rig.keyframe_insert("location", frame=frame)
+    for each in [each for each in channels.fcurves_of(rig) if each.data_path == "location"]:
+        for point in each.keyframe_points:
+            point.interpolation = "LINEAR"
+
+
+def test_root_motion_of_the_object_is_that_of_the_hips(ext, channels):
+    """The same cycle through the world, moved by its object or by its hips, walks the same."""
+    found = []
+    for by_object in (False, True):
+        rig = walks.walk(ext, in_place=by_object)
+        if by_object:
+            moving_object(channels, rig, walks.STRIDE / walks.PERIOD)
+        walk_along(rig, curve(*LINE))
+        found.append(walks.heads(rig, ("hips", *BALLS), frames_of(rig)))
+    np.testing.assert_allclose(found[1], found[0], atol=2e-3)
+
+
+@pytest.mark.parametrize("shown", [1, 20])
+def test_where_an_object_with_keys_is_shown_does_not_matter(ext, shown):
+    rig = walks.walk(ext)
+    bpy.context.scene.frame_set(1)
+    walk_along(rig, curve(*LINE))
+    expected = balls(rig)
+    cycle = rig.ccd_rig.walk.cycle
+    rig.animation_data.action = None  # another action shows it elsewhere
+    for frame, place in ((1, (0.0, 0.0, 0.0)), (20, (1.0, 2.0, 0.5))):
+        rig.location = place
+        rig.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(shown)
+    walk_along(rig, bpy.data.objects["Path"], cycle=cycle)
+    np.testing.assert_allclose(balls(rig), expected, atol=1e-3)
+
+
 # Refused -------------------------------------------------------------------------------------------
 
 
@@ -467,7 +505,7 @@ def test_what_moves_the_figure_besides_is_refused(ext):
     carrier = rigs.keyed(rigs.empty("Carrier"), {1: (0.0, 0.0, 0.0), 40: (1.0, 0.0, 0.0)})
     rig.parent = carrier
     rigs.update()
-    refused("moves as an object from frame 1 to 25, by its keys, its parent", rig, path)
+    refused("moves as an object from frame 1 to 25, by its parent", rig, path)
     rig.parent = None
     rig.rotation_euler.x = 0.5 * math.pi
     rigs.update()

@@ -122,7 +122,7 @@ def changed(**fields: object) -> str:
         ),
         (
             changed(poses=[{"name": "p", "rotations": {"a": [10**400, 0, 0, 0]}}]),
-            r"poses\[0\]\.rotations\['a'\].*finite",
+            "a number has too many digits",
         ),
         (changed(poses=[{"name": "p", "rotations": {}}]), "'p'.*at least one bone"),
     ],

@@ -659,13 +659,12 @@ def test_a_heel_rises_only_where_the_leg_is_too_short(seed):
 
 
 def rolls_by_angle(path, sole, hips, angles):
-    """(angles, F) from hips to ankles, of feet turned about their balls by each angle: heels go up."""
+    """(angles, F) from hips to ankles, of feet turned about their balls by angles (angles, 1 or F): heels go
+    up."""
     balls = path.ankles + turned(path.feet, sole.ball)
     x, y, z = -np.array([spun(foot, sole.ball) for foot in path.feet]).T
-    cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    ankles = np.stack(
-        (cosine * x + sine * z, np.broadcast_to(y, (len(angles), len(y))), cosine * z - sine * x), 2
-    )
+    cosine, sine = np.cos(angles), np.sin(angles)
+    ankles = np.stack(np.broadcast_arrays(cosine * x + sine * z, y, cosine * z - sine * x), 2)
     return np.linalg.norm(balls + ankles - hips, axis=2)
 
 
@@ -682,7 +681,7 @@ def test_a_raised_heel_never_takes_the_ankle_farther_from_the_hip(seed):
     outcome = np.linalg.norm(rolled(path, sole, hips, reach).ankles - hips, axis=1)
     assert (outcome <= before + 1e-9).all()
     angles = MOST_ROLL * np.linspace(-1.0, 1.0, 401)
-    possible = rolls_by_angle(path, sole, hips, angles)
+    possible = rolls_by_angle(path, sole, hips, angles[:, None])
     # Where the ankle has come nearer for as far already, it goes on to the reach, or as near as it gets, or
     # up to where least squares of the missing part and half the ankle's way are least on a straight line.
     heel_up = (ankles + turned(feet, sole.ball) + turned(feet, sole.heel))[:, 2] > 0.2 * 0.17
@@ -690,12 +689,15 @@ def test_a_raised_heel_never_takes_the_ankle_farther_from_the_hip(seed):
     assert falling.sum() > 20 and (before < possible[201] - 1e-4).sum() > 20
     lever = (possible[199] - possible[201]) / (angles[201] - angles[199])
     half = 0.5 * np.hypot(sole.ball[0], sole.ball[2])
-    best = []
-    for k in range(400):
-        damped = np.linalg.lstsq([[lever[k]], [half]], [before[k] - reach[k], 0.0], rcond=None)[0][0]
-        till = rolls_by_angle(path, sole, hips, np.linspace(0.0, np.clip(damped, 0.0, MOST_ROLL), 50))[:, k]
-        best.append(max(till.min(), reach[k]))
-    np.testing.assert_allclose(outcome[falling], np.array(best)[falling], atol=1e-5)
+    damped = np.array(
+        [
+            np.linalg.lstsq([[lever[k]], [half]], [before[k] - reach[k], 0.0], rcond=None)[0][0]
+            for k in range(400)
+        ]
+    )
+    till = rolls_by_angle(path, sole, hips, np.linspace(0.0, np.clip(damped, 0.0, MOST_ROLL), 50))
+    best = np.maximum(till.min(0), reach)
+    np.testing.assert_allclose(outcome[falling], best[falling], atol=1e-5)
     is_damped = outcome > np.maximum(possible[200:].min(0), reach) + 1e-4
     assert (falling & is_damped).sum() > 5 and (falling & ~is_damped).sum() > 5
 
