@@ -348,7 +348,8 @@ class BoneSetup:
 
     joint: Values | None  # values of its group `ccd_rig`; None for a bone at its defaults
     rest: Components  # orientation at rest in armature space, (w, x, y, z)
-    along: Triple  # from its head to where the body goes on, armature space (`along_of`)
+    # From its head to where the body goes on, armature space (`along_of`); None in files that do not tell it.
+    along: Triple | None
 
 
 @dataclass(frozen=True)
@@ -420,7 +421,8 @@ def along_of(pose_bone: bpy.types.PoseBone) -> Triple:
 def to_json(setup: Setup) -> str:
     """Return a set-up as JSON; raises ValueError if a value is not a number."""
     bones = {
-        name: {"rest": list(bone.rest), "along": list(bone.along)}
+        name: {"rest": list(bone.rest)}
+        | ({} if bone.along is None else {"along": list(bone.along)})
         | ({} if bone.joint is None else {"joint": bone.joint})
         for name, bone in setup.bones.items()
     }
@@ -455,12 +457,13 @@ def from_json(text: str) -> Setup:
     bones = {}
     for name, bone in _field(data, "bones", dict).items():
         where = f"bones['{shown(name)}']"
-        if not isinstance(bone, dict) or {*bone, "joint"} != {"rest", "along", "joint"}:
-            raise RigError(f"{where} must have the fields 'rest', 'along' and perhaps 'joint', and no others")
+        if not isinstance(bone, dict) or not {"rest"} <= {*bone} <= {"rest", "along", "joint"}:
+            raise RigError(f"{where} must have the field 'rest', perhaps 'along' and 'joint', and no others")
         joint = None
         if "joint" in bone:
             joint = check_values(CCD_RIG_PG_joint.bl_rna, bone["joint"], f"{where}.joint")
-        bones[name] = BoneSetup(joint, _rest(bone["rest"], where), _along(bone["along"], where))
+        along = _along(bone["along"], where) if "along" in bone else None
+        bones[name] = BoneSetup(joint, _rest(bone["rest"], where), along)
     constraints = [
         check_values(CCD_RIG_PG_constraint.bl_rna, row, f"constraints[{number}]")
         for number, row in enumerate(_field(data, "constraints", list))
@@ -653,8 +656,10 @@ def _moves(armature_object: bpy.types.Object, setup: Setup, names: Mapping[str, 
     for mine in armature_object.pose.bones:
         if mine.name in olds:
             above = next((olds[parent.name] for parent in mine.parent_recursive if parent.name in olds), "")
-            old = olds[mine.name]
-            pairs.append((old, above, Vector(setup.bones[old].along), Vector(along_of(mine))))
+            old, along = olds[mine.name], Vector(along_of(mine))
+            known = setup.bones[old]
+            unknown = Quaternion(known.rest) @ Vector((0.0, along.length, 0.0))  # without a size, by its Y
+            pairs.append((old, above, unknown if known.along is None else Vector(known.along), along))
 
     def turned(whole: Quaternion) -> tuple[float, dict[str, Quaternion]]:
         """Sum of all turns, radians, and the turn of each bone from its rest to its counterpart's."""

@@ -331,8 +331,8 @@ class RigidCarriers:
 def _followed(bone: Any) -> list[tuple[bpy.types.Object | None, str]] | None:
     """Targets of a bone's constraints, as (object, name of the bone or empty); None for other kinds."""
     followed: list[tuple[bpy.types.Object | None, str]] = []
-    for each in bone.constraints:
-        if each.mute or each.influence <= 0.0 or each.type in SCALING:
+    for each in clamps.acting_constraints(bone):
+        if each.type in SCALING:
             continue
         if each.type not in FOLLOWING:
             return None
@@ -344,7 +344,7 @@ def _followed(bone: Any) -> list[tuple[bpy.types.Object | None, str]] | None:
 def _carrier_of(thing: bpy.types.Object, bone: str) -> tuple[bpy.types.Object, str] | None:
     """What alone shifts an object or bone, by as much as it is shifted; None if nothing does."""
     owner: Any = thing.pose.bones[bone] if bone else thing
-    placing = [each for each in owner.constraints if not each.mute and each.type not in TURNING]
+    placing = [each for each in clamps.user_constraints(owner) if not each.mute and each.type not in TURNING]
     if placing:
         return _taken_over(owner, placing[0]) if len(placing) == 1 else None
     if bone:

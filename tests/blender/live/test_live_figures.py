@@ -96,3 +96,18 @@ def test_the_body_has_the_same_bones_whoever_asks(ext):
     """A wolf's front legs were eased no more: its shoulders went back, and a bone turned by 30 degrees."""
     shown = dragged("wolf", "spine.011", (0.0, -0.0223, 0.0), range(12, 17))
     assert max(apart(a, b) for a, b in pairwise(shown)) < 6.0
+
+
+def test_a_figure_shows_the_same_after_its_set_up_is_looked_at_again(ext):
+    """As it is when an object comes into the file. Live's own constraints carry nothing."""
+    rig = rigs.metarig("basic_human")
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    bpy.ops.ccd_rig.live()
+    rows = rig.ccd_rig.constraints
+    for name, shift in (("hand.L", (0.5, -0.6, 0.6)), ("spine", (0.1, 0.0, -0.2))):
+        rows[name].target.location += Vector(shift)
+    before = matrices(rig)
+    rigs.empty("Unrelated")
+    rig.update_tag()
+    assert apart(before, matrices(rig)) < SOLVED

@@ -80,6 +80,23 @@ def test_a_rig_gets_all_of_it_back(ext, tmp_path):
     assert stored(rig) == before
 
 
+def test_a_file_that_does_not_tell_where_bones_go_on_gives_all_of_it_back(ext, tmp_path):
+    """As files before that field were."""
+    rig = dressed()
+    path = tmp_path / "rig.json"
+    before = stored(rig)
+    bpy.ops.ccd_rig.setup_save(filepath=str(path))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for bone in data["bones"].values():
+        del bone["along"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    for bone in rig.pose.bones:
+        bone.property_unset("ccd_rig")
+    rig.property_unset("ccd_rig")
+    assert bpy.ops.ccd_rig.setup_load(filepath=str(path)) == {"FINISHED"}
+    assert stored(rig) == before
+
+
 def test_targets_on_the_rig_itself_stay_on_the_rig(ext, tmp_path):
     rig = dressed()
     bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "rig.json"))
@@ -318,7 +335,7 @@ BROKEN = [
     (lambda d: d.update(format="x"), "no set-up of CCD Rig"),
     (lambda d: d.update(version=9), "'version' is 9"),
     (lambda d: d.pop("bones"), "the field 'bones' is missing"),
-    (lambda d: d["bones"]["bone_1"].pop("rest"), "bones['bone_1'] must have the fields"),
+    (lambda d: d["bones"]["bone_1"].pop("rest"), "bones['bone_1'] must have the field 'rest'"),
     (lambda d: d["bones"]["bone_1"].update(rest=[1, 0, 0]), "rest must be a unit quaternion"),
     (lambda d: d["bones"]["bone_1"].update(along=[0, 0, 0]), "along must be a vector"),
     (lambda d: d["bones"]["bone_1"].update(along=[1e200, 0, 0]), "along must be a vector"),
