@@ -877,8 +877,9 @@ def is_out_of_reach(p, rank):
         return False
     start_carrying(p)
     for k in range(p.goals):
-        is_asked = p.goal_kind[k] == POSITION and p.goal_rank[k] <= rank
-        if is_asked and shell_distance(p, k) > p.position_tolerance:
+        if p.goal_rank[k] > rank or p.goal_kind[k] != POSITION:
+            continue
+        if shell_distance(p, k) > p.position_tolerance:
             return True
     return False
 

@@ -180,7 +180,6 @@ def meet_earlier_ranks(p):
     """Meet rank by rank what all ranks together miss, from the start; the best pose stays in its slot."""
     for rank in range(p.last_rank):
         if first_missed_rank(p) == rank:
-            begin_try(p)
             p.stage = rank
             restore(p, START)
             measure(p)
