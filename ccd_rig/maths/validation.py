@@ -177,7 +177,7 @@ def is_size(value: object) -> bool:
 def is_number(value: object) -> bool:
     """Whether `value` is a finite real number, of Python or NumPy."""
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     except OverflowError:  # an int beyond all floats
         return False
 
