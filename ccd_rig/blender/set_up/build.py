@@ -315,6 +315,9 @@ ROOM = 1.0
 def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool) -> Any:
     """Add a constraint without its target."""
     row = constraint_list.add(armature_object, planned.tip, planned.tip)
+    armature_object.ccd_rig.active_index = (
+        0  # with the new row: an index alone would count as a user's choice
+    )
     chain = [each.name for each in constraint_list.chain(armature_object, planned.tip)]
     row.chain_length = chain.index(planned.top) + 1
     row.use_tail, row.use_position = planned.use_tail, planned.reaches
@@ -485,6 +488,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
         names = new_constraints.plant(armature_object, [row.tip for row in planted], Holds()).names
+        armature_object.ccd_rig.active_index = 0
         made.rows[Group.FEET] = list(names)
         made.is_planted = True
         made.notes.append("Feet are planted where they are, and the hips follow them")
@@ -498,7 +502,6 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
             made.notes.append(
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
             )
-    armature_object.ccd_rig.active_index = 0
     armature_object.ccd_rig.body_helps = True
     made.notes += unknown_bones(armature_object, figure, planned)
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
+from operator_calls import select
 
 
 @pytest.fixture
@@ -114,6 +115,18 @@ def test_a_hidden_bone_is_not_made_active(rig):
     rig.ccd_rig.active_index = 1
     settle(rig)
     assert rig.data.bones.active.name == "hand.L"
+
+
+@pytest.mark.parametrize("plant", [False, True])
+def test_set_up_figure_leaves_selection_and_active_bone(ext, plant):
+    human = rigs.metarig("basic_human")
+    rigs.activate(human)
+    select(ext, human, "hand.L")
+    rigs.update()
+    assert bpy.ops.ccd_rig.figure_set_up(plant=plant) == {"FINISHED"}
+    rigs.update()
+    assert [bone.name for bone in bpy.context.selected_pose_bones] == ["hand.L"]
+    assert bpy.context.active_pose_bone.name == "hand.L"
 
 
 def test_object_mode_is_left_alone(rig):
