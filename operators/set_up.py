@@ -262,7 +262,8 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         owner = active_rig(context)
         setup = setup_files.with_roles(owner, setup_files.setup_of(owner))
         setup_files.save(self.path, setup)
-        counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
+        bones = [bone for bone in setup.bones.values() if bone.joint is not None]
+        counts = {"bone": len(bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         self.tell("INFO", f"Wrote {words} to {self.path}")
         if driven := setup_files.driven(owner):
