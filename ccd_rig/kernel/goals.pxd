@@ -31,6 +31,7 @@ cdef Vector counted_part(Problem p, Py_ssize_t k, Vector v) noexcept nogil
 cdef void goal_slopes(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t)
 cdef void point_rows(Problem p, Py_ssize_t row, Py_ssize_t joint, Vector point, double factor) noexcept nogil
+cdef void joint_slopes(Problem p, Py_ssize_t at, Py_ssize_t i, Vector moment, Vector force) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, at=cython.Py_ssize_t)
 cdef void point_row(Problem p, Py_ssize_t row, Py_ssize_t joint, Vector point, Vector force) noexcept nogil
 @cython.locals(driver=cython.Py_ssize_t)

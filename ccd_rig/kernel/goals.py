@@ -486,18 +486,25 @@ def point_rows(p, row, joint, point, factor):
         i = p.parent[i]
 
 
+def joint_slopes(p, at, i, moment, force):
+    """Add the derivative for what a joint carries to the row that begins at `at`.
+
+    `force` acts on what it carries, with `moment` about its head.
+    """
+    slides = p.first_column[i] + p.width[i]
+    for column in range(p.first_column[i], slides):
+        p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
+    for column in range(slides, p.first_column[i + 1]):
+        p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), force)
+    if p.couplings:
+        coupled_rows(p, at, i, force)
+
+
 def point_row(p, row, joint, point, force):
     """Add the derivative of a point on a joint along `force` to a row."""
     at, i, lever = row * p.columns, joint, point
     while i >= 0:
-        first, slides = p.first_column[i], p.first_column[i] + p.width[i]
-        moment = cross(subtract(lever, vector_at(p.head, 3 * i)), force)
-        for column in range(first, slides):
-            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
-        for column in range(slides, p.first_column[i + 1]):
-            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), force)
-        if p.couplings:
-            coupled_rows(p, at, i, force)
+        joint_slopes(p, at, i, cross(subtract(lever, vector_at(p.head, 3 * i)), force), force)
         if not p.inherits[i]:
             lever = vector_at(p.head, 3 * i)
         i = p.parent[i]
@@ -652,13 +659,7 @@ def force_row(p, row, joint, root, point, force, by_head, at_root):
             force, is_below = at_root, False
         elif is_below:
             force = add(force, by_head)
-        first, slides = p.first_column[i], p.first_column[i] + p.width[i]
-        for column in range(first, slides):
-            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
-        for column in range(slides, p.first_column[i + 1]):
-            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), force)
-        if p.couplings:
-            coupled_rows(p, at, i, force)
+        joint_slopes(p, at, i, moment, force)
         # Without inherited rotation what is below only translates with the head.
         up, head = p.parent[i], vector_at(p.head, 3 * i)
         if not p.inherits[i]:
