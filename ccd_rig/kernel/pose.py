@@ -28,8 +28,6 @@ from .geometry import (
     length,
     logarithm,
     multiply,
-    put_quaternion,
-    put_vector,
     quaternion_at,
     unit,
 )
@@ -57,7 +55,9 @@ from .skeleton import (
     read_angle,
     restore,
     save,
+    set_rotation,
     set_tolerance,
+    set_translation,
 )
 
 MISFIT = "kernel: the arrays do not fit the problem"
@@ -114,7 +114,7 @@ def enter_limits(p):
     for i in range(p.joints):
         if p.width[i]:
             turned = nearest_allowed(p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i))
-            put_quaternion(p.rotation, 4 * i, turned)
+            set_rotation(p, i, turned)
         if p.width[i] == 1:
             read_angle(p, i)
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
@@ -278,7 +278,7 @@ def load_reference_pose(p):
     """Move the joints that may move to the reference, and measure the goals there."""
     for n in range(p.moving_count):
         i = p.moving[n]
-        put_quaternion(p.rotation, 4 * i, quaternion_at(p.reference_rotation, 4 * i))
+        set_rotation(p, i, quaternion_at(p.reference_rotation, 4 * i))
         p.angle[i] = p.reference_angle[i]
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             copy_reference_shift(p, p.column_slide[column], i)
@@ -574,17 +574,12 @@ def try_start(p, rotations, translations, is_turn, number):
         if is_turn[number, i]:
             turned = unit(multiply(quaternion_at(p.rotation, 4 * i), turned))
         if p.width[i]:
-            put_quaternion(p.rotation, 4 * i, turned)
+            set_rotation(p, i, turned)
         if p.first_column[i + 1] - p.first_column[i] > p.width[i]:
-            put_vector(
-                p.translation,
-                3 * i,
-                Vector(
-                    translations[number, 3 * i],
-                    translations[number, 3 * i + 1],
-                    translations[number, 3 * i + 2],
-                ),
+            shift = Vector(
+                translations[number, 3 * i], translations[number, 3 * i + 1], translations[number, 3 * i + 2]
             )
+            set_translation(p, i, shift)
     enter_limits(p)
     measure(p)
     if p.by_passes:
@@ -782,6 +777,7 @@ def load_pose(p, rotations, translations, number):
         p.rotation[k] = rotations[number, k]
     for k in range(3 * p.joints):
         p.translation[k] = translations[number, k]
+    p.placed = 0
 
 
 def load_bones(p, offsets, rests, number):
@@ -789,6 +785,7 @@ def load_bones(p, offsets, rests, number):
         p.offset[k] = offsets[number, k]
     for k in range(4 * p.joints):
         p.rest[k] = rests[number, k]
+    p.placed = 0
 
 
 def load_reference(p, rotations, translations, number):
@@ -961,6 +958,7 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
                 measure_goal(p, n)
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
+    p.placed = 0
     p.is_busy = False
 
 
