@@ -29,10 +29,11 @@ from .geometry import (
     logarithm,
     multiply,
     quaternion_at,
+    single,
     unit,
 )
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_weights
-from .kinematics import LARGEST
+from .kinematics import LARGEST, forward
 from .least_squares import (
     LONGEST_STEP,
     TIGHT,
@@ -946,16 +947,73 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
     p.is_busy = True
     with nogil:
         for k in range(size):
-            for n in range(4 * goals):
-                p.target[n] = targets[k if targets.shape[0] > 1 else 0, n]
-            for n in range(goals):
-                p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
             for n in range(3 * joints):
                 p.head[n] = heads[k, n]
             for n in range(4 * joints):
                 p.frame[n] = frames[k, n]
+            measure_all(p, targets, pole_angles, k)
             for n in range(goals):
-                measure_goal(p, n)
+                distances[k, n] = p.distance[n]
+                misses[k, n] = p.miss[n]
+    p.placed = 0
+    p.is_busy = False
+
+
+def measure_all(p, targets, pole_angles, number):
+    """Measure all goals in the pose whose joints are placed."""
+    for n in range(4 * p.goals):
+        p.target[n] = targets[number if targets.shape[0] > 1 else 0, n]
+    for n in range(p.goals):
+        p.goal_angle[n] = pole_angles[number if pole_angles.shape[0] > 1 else 0, n]
+        measure_goal(p, n)
+
+
+def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, rests, distances, misses):
+    """Round B poses to single precision, and measure their goals in them.
+
+    Heads and frames are rounded as well, as in `skeleton.kinematics.forward_kinematics`.
+
+    Args:
+        rotations, translations: (B, 4J) and (B, 3J), relative to rest; overwritten by the rounded ones.
+        targets: (B or 1, 4G).
+        pole_angles: (B or 1, G), override those of the problem, radians.
+        offsets, rests: (B or 1, 3J) and (B or 1, 4J), override those of the problem.
+        distances, misses: (B, G) written, in the model's unit and radians.
+    """
+    check_ready(p)
+    size, joints, goals = rotations.shape[0], p.joints, p.goals
+    check_size(rotations, size, 4 * joints)
+    check_size(translations, size, 3 * joints)
+    check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(pole_angles, size, goals)
+    check_size_or_one(offsets, size, 3 * joints)
+    check_size(rests, offsets.shape[0], 4 * joints)
+    check_size(distances, size, goals)
+    check_size(misses, size, goals)
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    check_targets(p, targets)
+    check_numbers("pole angles", pole_angles, 0)
+    check_numbers("offsets", offsets, 0)
+    check_numbers("rests", rests, 4)
+    p.is_busy = True
+    with nogil:
+        for k in range(size):
+            load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
+            for n in range(4 * joints):
+                rotations[k, n] = single(rotations[k, n])
+            for n in range(3 * joints):
+                translations[k, n] = single(translations[k, n])
+            load_pose(p, rotations, translations, k)
+            for n in range(p.couplings):
+                read_angle(p, p.coupled_driver[n])
+            forward(p)
+            for n in range(3 * joints):
+                p.head[n] = single(p.head[n])
+            for n in range(4 * joints):
+                p.frame[n] = single(p.frame[n])
+            measure_all(p, targets, pole_angles, k)
+            for n in range(goals):
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
     p.placed = 0
