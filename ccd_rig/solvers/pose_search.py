@@ -90,7 +90,8 @@ class Solved:
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
         """Copies of start poses, not solved yet."""
         size = len(rotations)
-        statuses, steps = np.zeros((2, size), np.int32)
+        statuses: Indices = np.zeros(size, np.int32)
+        steps: Indices = np.zeros(size, np.int32)
         statuses[:] = 1
         return cls(
             np.array(rotations, dtype=np.float64, order="C"),
