@@ -37,6 +37,7 @@ from ..checks import ik_problems
 from ..figures.role import Figure, Part, Side
 from ..keys import channels
 from ..keys.channels import fcurves_of
+from ..properties.constraint_list import require_no_tweak
 from ..properties.names import named
 from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map
@@ -177,8 +178,8 @@ def walk_steps(
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
-    action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
-    with _playing(rig, choice.cycle):
+    action = cycle_action(rig, choice.cycle)
+    with _playing(rig, action):
         require_animated(rig)
         first, last = choice.cycle_frames or keyed_range(scene, rig)
         if last < first:
@@ -324,6 +325,24 @@ def _standing(
     return standing_of(cycle, pose)
 
 
+def cycle_action(rig: bpy.types.Object, chosen: bpy.types.Action | None) -> bpy.types.Action | None:
+    """The action with the cycle: the chosen or the playing one; None for strips alone.
+
+    While a walk plays, it is the action of which the walk was made.
+    """
+    if chosen is not None or rig.animation_data is None:
+        return chosen
+    action = rig.animation_data.action
+    walks: set[bpy.types.Action] = set()
+    while action is not None and action not in walks and MADE_OF in action:
+        name, clip, _ = action[MADE_OF]
+        if name != rig.name:
+            break
+        walks.add(action)
+        action = bpy.data.actions.get(clip)
+    return action
+
+
 def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.types.Action | None:
     """The action that an earlier walk made of the same, if nothing but its armature needs it."""
     plays = rig.animation_data.action if rig.animation_data is not None else None
@@ -383,13 +402,14 @@ def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
 
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
-    """Let the armature play an action within the block."""
+    """Let the armature play an action within the block; None: its strips alone."""
     animation = rig.animation_data or rig.animation_data_create()
     before, slot = animation.action, channels.slot_of(animation)
-    if action is None or before == action:
+    if before == action:
         yield
         return
-    channels.assign(rig, action, channels.slot_for(action, rig))
+    require_no_tweak(rig)
+    channels.assign(rig, action, None if action is None else channels.slot_for(action, rig))
     try:
         yield
     finally:
