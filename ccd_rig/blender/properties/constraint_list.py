@@ -306,31 +306,39 @@ def require_no_tweak(armature_object: bpy.types.Object) -> None:
 def key_influence(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end: int) -> None:
     """Key the influence 1 in spans of a range of frames and 0 between them, with constant interpolation.
 
-    Keys in the range are replaced; the animation after it stays.
+    Keys in the range are replaced; the animation before and after it stays.
 
     Args:
         constraint: stored constraint; see `require_keyable_influences`.
         spans: first and last frame of each span, in order, disjoint, inside the range.
         start, end: first and last frame of the range.
     """
+    kept: dict[int, str] = {}  # interpolation of keys that keep the animation beside the range
     before = influence_curve(constraint)
     if before is not None:
-        times = [point.co[0] for point in before.keyframe_points]
-        after, value = [t for t in times if t > end], before.evaluate(end + 1)
-        for time in (t for t in times if start <= t <= end):
+        keys = [(point.co[0], str(point.interpolation)) for point in before.keyframe_points]
+        earlier = [key for key in keys if key[0] < start]
+        later = [time for time, _ in keys if time > end]
+        if earlier and earlier[-1][0] < start - 1 and earlier[-1][1] != "CONSTANT":
+            kept[start - 1] = earlier[-1][1]
+        if later and later[0] > end + 1:
+            kept[end + 1] = next((how for time, how in reversed(keys) if time <= end + 1), "CONSTANT")
+        shown = {frame: before.evaluate(frame) for frame in kept}
+        for time in (time for time, _ in keys if start <= time <= end):
             constraint.keyframe_delete(INFLUENCE, frame=time)
-        if after and after[0] > end + 1:
+        for frame, value in shown.items():
             constraint.influence = value
-            constraint.keyframe_insert(INFLUENCE, frame=end + 1)
+            constraint.keyframe_insert(INFLUENCE, frame=frame)
     values = {start: 0.0} | {last + 1: 0.0 for _, last in spans if last < end}
     values |= {first: 1.0 for first, _ in spans}
     for frame, value in sorted(values.items()):
         constraint.influence = value
         constraint.keyframe_insert(INFLUENCE, frame=frame)
     curve: Any = influence_curve(constraint)
+    kept |= dict.fromkeys(values, "CONSTANT")
     for point in curve.keyframe_points:
-        if round(point.co[0]) in values:
-            point.interpolation = "CONSTANT"
+        if (frame := round(point.co[0])) in kept and abs(point.co[0] - frame) < 1e-3:
+            point.interpolation = kept[frame]
     curve.update()
 
 

@@ -72,6 +72,8 @@ class SourceChoice:
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
     reference_frame: float = 1.0  # for `FRAME`
     stays: bool = False  # whether an armature object is refused that something else than its keys moves
+    # Armature space to world, as if the object were so at the first frame; None: as it is.
+    world: Matrix | None = None
 
 
 def source_motion(
@@ -103,6 +105,9 @@ def source_motion(
             f"{choice.frames[-1]:g}, by its parent, a constraint or a driver: take that off, and let its "
             "hips move"
         )
+    if choice.world is not None:
+        carried = np.array(choice.world @ Matrix(world).inverted())
+        world, matrices, reference = np.array(choice.world), carried @ matrices, carried @ reference
     # Parents first: a bone's fault is that of all that hang on it.
     order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
     parents_first = [names[k] for k in order]

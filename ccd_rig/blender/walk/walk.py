@@ -25,7 +25,7 @@ from ...motion.moving_ground import MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import Strides, Way, way_along
+from ...motion.walking.path import Strides, Way, height_at, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.strides import fitted_strides
@@ -197,7 +197,7 @@ def walk_steps(
                 "choose more frames, or scale the keys of so fast a cycle"
             )
         step = float(sampled[1] - sampled[0])
-        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
+        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True, world=world)
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(start))
@@ -225,7 +225,8 @@ def walk_steps(
         if closed and settings.cycles > 0.0:
             length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
         frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
-        progress, height = Progress(float(frames[0]), 0, len(frames), "evaluated"), float(points[0, 2])
+        height = height_at(points, closed, settings.offset / way.length)
+        progress = Progress(float(frames[0]), 0, len(frames), "evaluated")
         yield progress
         ground = yield from shown(_ground(scene, choice, frames, way, cycle, figure), progress)
         strides = Strides.even(settings.offset)
@@ -242,7 +243,7 @@ def walk_steps(
             places, room = _near(way, cycle, strides.along_at(line))
             moving = moving_ground(scene, choice.meshes, frames.tolist(), places, room, ground)
             ground = _require_near((yield from shown(moving, progress)))
-        standing = _standing(scene, rig, (joints, figure, cycle), choice)
+        standing = _standing(scene, rig, world, (joints, figure, cycle), choice)
         progress = progress._replace(verb="solved")
         yield progress
         done = yield from paced(
@@ -303,10 +304,14 @@ def _frames(
 def _standing(
     scene: bpy.types.Scene,
     rig: bpy.types.Object,
+    world: Matrix,
     figure: tuple[FigureMap, TargetFigure, Cycle],
     choice: WalkChoice,
 ) -> Standing | None:
-    """How the figure stands before and after; None for as in the cycle on average."""
+    """How the figure stands before and after; None for as in the cycle on average.
+
+    `world` is armature space to world as the walk begins.
+    """
     joints, target, cycle = figure
     if choice.stands is Stands.CYCLE:
         return None
@@ -321,7 +326,7 @@ def _standing(
         raise RigError("Stand is Action, and none is chosen: choose an action whose first frame is the pose")
     with _playing(rig, action):
         first, _ = keyed_range(scene, rig)
-        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True))
+        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True, world=world))
     return standing_of(cycle, pose)
 
 

@@ -735,6 +735,49 @@ def test_another_action_is_not_played_while_a_strip_is_tweaked(ext):
     assert animation.use_tweak_mode
 
 
+def test_the_walk_begins_on_the_floor_below_the_curve(ext):
+    """A ramp leads to an upper floor, above a lower one that is everywhere."""
+    rig, path = walks.walk(ext), curve((0, 0, 0), (0, -3, 0), (0, -9, 3), (0, -15, 3))
+    mesh = bpy.data.meshes.new("Floors")
+    lower, ramp = [(-3, 3, 0), (3, 3, 0), (3, -20, 0), (-3, -20, 0)], [(-1, -3, 0), (1, -3, 0)]
+    upper = [(1, -9, 3), (-1, -9, 3), (-1, -20, 3), (1, -20, 3)]
+    mesh.from_pydata([*lower, *ramp, *upper], [], [(0, 1, 2, 3), (4, 5, 6, 7), (7, 6, 9, 8)])
+    walk_along(rig, path, ground=rigs.link(mesh, "Floors"), offset=10.5)
+    assert balls(rig)[:, :, 2].min() == pytest.approx(3.0, abs=0.02)
+
+
+def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext):
+    """One foot is put down a frame after the other is let go, and easing shows what is between."""
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig = walks.walk(ext)
+    rig.ccd_rig.walk.curve = curve(*LINE)
+    done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+    assert not walk.warnings(done)
+    assert done.measures.airborne == done.measures.cycle_airborne
+
+
+@pytest.mark.parametrize("stands", ["CYCLE", "ACTION"])
+def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, channels, stands):
+    """Keys of the object turn it after the cycle; the walk begins where it rests again."""
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig, feet = walks.walk(ext), []
+    cycle, group = rig.animation_data.action, rig.ccd_rig.walk
+    group.curve, group.cycle, group.frame_start = curve(*LINE), cycle, 100
+    group.use_range, group.cycle_start, group.cycle_end = True, 1, 25
+    group.stands, group.stand_action = stands, cycle
+    for turn in (0.0, 1.2):
+        play(channels, rig, cycle)
+        for frame, angle in ((1, 0.0), (25, 0.0), (60, turn), (400, turn)):
+            rig.rotation_euler.z = angle
+            rig.keyframe_insert("rotation_euler", frame=frame)
+        done = walk.walk_along(bpy.context.scene, rig, group.curve, walk.choice_of(rig))
+        assert not walk.warnings(done)
+        hips, *seen = np.moveaxis(walks.heads(rig, ("hips", *BALLS), frames_of(rig)), 1, 0)
+        feet.append([np.ptp(foot[:, 0] - hips[:, 0]) for foot in seen])  # across the way
+        feet[-1] += [done.cycle.feet[leg.limb.name].before for leg in done.cycle.legs]
+    assert feet[1] == pytest.approx(feet[0], abs=2e-3)
+
+
 FRAMES = tuple(map(float, range(1, 26)))
 """Of ground whose motion repeats: it is the same in the first, the middle and the last."""
 
