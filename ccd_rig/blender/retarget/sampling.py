@@ -237,7 +237,8 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
     The second is in the space of its parent, all others are in the world.
     """
     slots = [source.pose.bones.find(name) for name in names]
-    with isolated_scene(scene, source, [(source, name) for name in names], ()) as isolated:
+    things = [(source, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, source, things, ()) as isolated:
 
         def read(frame: float) -> Array:
             evaluated = source.evaluated_get(set_frame(isolated, frame))
@@ -471,7 +472,8 @@ def _bases(
 ) -> dict[str, Array]:
     """Return the matrices (F, 4, 4) of bones with empty channels, armature space."""
     bases: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
-    with isolated_scene(scene, target, [(target, name) for name in names], ()) as isolated:
+    things = [(target, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, target, things, ()) as isolated:
         for f, frame in enumerate(frames):
             bones: Any = target.evaluated_get(set_frame(isolated, float(frame))).pose.bones
             for name in names:
