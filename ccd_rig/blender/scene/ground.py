@@ -44,8 +44,8 @@ SCENE_NODES = frozenset(
 """Nodes, and sockets of node groups, whose values may change without a key of the group."""
 FINE = 4
 """Squares along the room in which triangles near places are looked for."""
-FINEST = 1e-3
-"""Part of the width of all places that the room beside them has at least."""
+FINEST = 2e-3
+"""Part of the width of all places that the searched room beside them has at least."""
 
 
 def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
@@ -123,8 +123,6 @@ def rig_ground(
     """
     height, meshes = ground_of_rig(rig)
     if meshes:
-        # Cells of the search are as wide as the room.
-        room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
         return result_of(mesh_ground(scene, meshes, frames, points[:, :2], room))
     if height is None and rest is not None:
         height = ground_of(rig, rest)
@@ -486,13 +484,14 @@ def _renumbered(triangles: Indices, count: int) -> tuple[Indices, Indices]:
 
 
 def _near(lows: Sequence[Array], highs: Sequence[Array], places: Array, room: float) -> Mask:
-    """(T,) which triangles get within about the room of places (P, 2).
+    """(T,) which triangles get within about the room of places (P, 2); of places far apart more.
 
     Args:
         lows, highs: (T,) of X and of Y between which they are.
         places: metres.
         room: metres.
     """
+    room = max(room, FINEST * float(np.ptp(places, axis=0).max()))
     wide = room / FINE
     start = places.min(axis=0) - room - wide
     shape = np.ceil((places.max(axis=0) + room + wide - start) / wide).astype(np.intp) + 1

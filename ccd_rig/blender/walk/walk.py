@@ -228,10 +228,11 @@ def walk_steps(
         height = height_at(points, closed, settings.offset / way.length)
         progress = Progress(float(frames[0]), 0, len(frames), "evaluated")
         yield progress
-        ground = yield from shown(_ground(scene, choice, frames, way, cycle, figure), progress)
+        gone = settings.offset, settings.offset + cycle.speed * float(time.phases[-1] - time.phases[0])
+        ground = yield from shown(_ground(scene, choice, frames, (way, *gone), cycle, figure), progress)
         strides = Strides.even(settings.offset)
         if settings.fit_steps:
-            strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
+            strides = fitted_strides(cycle, way, height, ground, *gone)
         if strides.shortest < 1.0:
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
@@ -434,12 +435,18 @@ def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
 
 
 def _ground(
-    scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
+    scene: bpy.types.Scene,
+    choice: WalkChoice,
+    frames: Array,
+    gone: tuple[Way, float, float],
+    cycle: Cycle,
+    figure: TargetFigure,
 ) -> Generator[float, None, Ground]:
-    """The ground, at the first frame alone if it may move later."""
+    """The ground along a part of a way, metres, at the first frame alone if it may move later."""
     if not choice.meshes:
         return LevelGround(figure.ground if choice.height is None else choice.height)
-    places, room = _near(way, cycle, np.arange(0.0, way.length + cycle.leg, cycle.leg))
+    way, start, end = gone
+    places, room = _near(way, cycle, np.arange(start, end + cycle.leg, cycle.leg))
     first = first_ground(scene, choice.meshes, frames.tolist(), places.reshape(-1, 2), room)
     return _require_near((yield from first))
 
