@@ -25,7 +25,7 @@ from ...motion.moving_ground import MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import Strides, Way, way_along
+from ...motion.walking.path import Strides, Way, height_at, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.strides import fitted_strides
@@ -37,6 +37,7 @@ from ..checks import ik_problems
 from ..figures.role import Figure, Part, Side
 from ..keys import channels
 from ..keys.channels import fcurves_of
+from ..properties.constraint_list import require_no_tweak
 from ..properties.names import named
 from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map
@@ -177,8 +178,8 @@ def walk_steps(
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
-    action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
-    with _playing(rig, choice.cycle):
+    action = cycle_action(rig, choice.cycle)
+    with _playing(rig, action):
         require_animated(rig)
         first, last = choice.cycle_frames or keyed_range(scene, rig)
         if last < first:
@@ -196,7 +197,7 @@ def walk_steps(
                 "choose more frames, or scale the keys of so fast a cycle"
             )
         step = float(sampled[1] - sampled[0])
-        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
+        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True, world=world)
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(start))
@@ -224,12 +225,14 @@ def walk_steps(
         if closed and settings.cycles > 0.0:
             length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
         frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
-        progress, height = Progress(float(frames[0]), 0, len(frames), "evaluated"), float(points[0, 2])
+        height = height_at(points, closed, settings.offset / way.length)
+        progress = Progress(float(frames[0]), 0, len(frames), "evaluated")
         yield progress
-        ground = yield from shown(_ground(scene, choice, frames, way, cycle, figure), progress)
+        gone = settings.offset, settings.offset + cycle.speed * float(time.phases[-1] - time.phases[0])
+        ground = yield from shown(_ground(scene, choice, frames, (way, *gone), cycle, figure), progress)
         strides = Strides.even(settings.offset)
         if settings.fit_steps:
-            strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
+            strides = fitted_strides(cycle, way, height, ground, *gone)
         if strides.shortest < 1.0:
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
@@ -241,7 +244,7 @@ def walk_steps(
             places, room = _near(way, cycle, strides.along_at(line))
             moving = moving_ground(scene, choice.meshes, frames.tolist(), places, room, ground)
             ground = _require_near((yield from shown(moving, progress)))
-        standing = _standing(scene, rig, (joints, figure, cycle), choice)
+        standing = _standing(scene, rig, world, (joints, figure, cycle), choice)
         progress = progress._replace(verb="solved")
         yield progress
         done = yield from paced(
@@ -302,10 +305,14 @@ def _frames(
 def _standing(
     scene: bpy.types.Scene,
     rig: bpy.types.Object,
+    world: Matrix,
     figure: tuple[FigureMap, TargetFigure, Cycle],
     choice: WalkChoice,
 ) -> Standing | None:
-    """How the figure stands before and after; None for as in the cycle on average."""
+    """How the figure stands before and after; None for as in the cycle on average.
+
+    `world` is armature space to world as the walk begins.
+    """
     joints, target, cycle = figure
     if choice.stands is Stands.CYCLE:
         return None
@@ -320,8 +327,26 @@ def _standing(
         raise RigError("Stand is Action, and none is chosen: choose an action whose first frame is the pose")
     with _playing(rig, action):
         first, _ = keyed_range(scene, rig)
-        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True))
+        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True, world=world))
     return standing_of(cycle, pose)
+
+
+def cycle_action(rig: bpy.types.Object, chosen: bpy.types.Action | None) -> bpy.types.Action | None:
+    """The action with the cycle: the chosen or the playing one; None for strips alone.
+
+    While a walk plays, it is the action of which the walk was made.
+    """
+    if chosen is not None or rig.animation_data is None:
+        return chosen
+    action = rig.animation_data.action
+    walks: set[bpy.types.Action] = set()
+    while action is not None and action not in walks and MADE_OF in action:
+        name, clip, _ = action[MADE_OF]
+        if name != rig.name:
+            break
+        walks.add(action)
+        action = bpy.data.actions.get(clip)
+    return action
 
 
 def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.types.Action | None:
@@ -383,13 +408,14 @@ def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
 
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
-    """Let the armature play an action within the block."""
+    """Let the armature play an action within the block; None: its strips alone."""
     animation = rig.animation_data or rig.animation_data_create()
     before, slot = animation.action, channels.slot_of(animation)
-    if action is None or before == action:
+    if before == action:
         yield
         return
-    channels.assign(rig, action, channels.slot_for(action, rig))
+    require_no_tweak(rig)
+    channels.assign(rig, action, None if action is None else channels.slot_for(action, rig))
     try:
         yield
     finally:
@@ -409,12 +435,18 @@ def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
 
 
 def _ground(
-    scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
+    scene: bpy.types.Scene,
+    choice: WalkChoice,
+    frames: Array,
+    gone: tuple[Way, float, float],
+    cycle: Cycle,
+    figure: TargetFigure,
 ) -> Generator[float, None, Ground]:
-    """The ground, at the first frame alone if it may move later."""
+    """The ground along a part of a way, metres, at the first frame alone if it may move later."""
     if not choice.meshes:
         return LevelGround(figure.ground if choice.height is None else choice.height)
-    places, room = _near(way, cycle, np.arange(0.0, way.length + cycle.leg, cycle.leg))
+    way, start, end = gone
+    places, room = _near(way, cycle, np.arange(start, end + cycle.leg, cycle.leg))
     first = first_ground(scene, choice.meshes, frames.tolist(), places.reshape(-1, 2), room)
     return _require_near((yield from first))
 

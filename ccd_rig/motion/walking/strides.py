@@ -35,7 +35,7 @@ def fitted_strides(
     Args:
         cycle: whose leg and step count.
         way: along which.
-        height: of the way's start, see `plan_walk`.
+        height: of the curve at `offset`, see `plan_walk`.
         ground: in its first row.
         offset, end: metres along the way between which there is a walk.
 
