@@ -228,11 +228,11 @@ def walk_steps(
         height = height_at(points, closed, settings.offset / way.length)
         progress = Progress(float(frames[0]), 0, len(frames), "evaluated")
         yield progress
-        gone = settings.offset, settings.offset + cycle.speed * float(time.phases[-1] - time.phases[0])
-        ground = yield from shown(_ground(scene, choice, frames, (way, *gone), cycle, figure), progress)
+        part = settings.offset, settings.offset + cycle.speed * float(time.phases[-1] - time.phases[0])
+        ground = yield from shown(_ground(scene, choice, frames, (way, *part), cycle, figure), progress)
         strides = Strides.even(settings.offset)
         if settings.fit_steps:
-            strides = fitted_strides(cycle, way, height, ground, *gone)
+            strides = fitted_strides(cycle, way, height, ground, *part)
         if strides.shortest < 1.0:
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
@@ -340,12 +340,12 @@ def cycle_action(rig: bpy.types.Object, chosen: bpy.types.Action | None) -> bpy.
         return chosen
     action = rig.animation_data.action
     walks: set[bpy.types.Action] = set()
-    while action is not None and action not in walks and MADE_OF in action:
-        name, clip, _ = action[MADE_OF]
-        if name != rig.name:
+    while action is not None and action not in walks:
+        made_of: Any = action.get(MADE_OF)
+        if made_of is None or made_of[0] != rig.name:
             break
         walks.add(action)
-        action = bpy.data.actions.get(clip)
+        action = bpy.data.actions.get(made_of[1])
     return action
 
 
