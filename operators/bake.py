@@ -420,7 +420,7 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig, markers = active_rig(context), context.scene.timeline_markers
-        prefix = f"{PREFIX}{_short(rig.name)}: "
+        prefix = PREFIX + _short(rig.name) + ": "
         for marker in [marker for marker in markers if marker.name.startswith(prefix)]:
             markers.remove(marker)
         if self.clear:

@@ -293,7 +293,10 @@ def _frames(
     time = timeline(cycle, length, seconds, settings, ways)
     if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
         shorter = _shorter(cycle, choice, seconds)  # it ends before the cycles do
-        time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
+        try:
+            time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
+        except InvalidInput as error:
+            raise _too_few(choice) from error
     frames = start + np.arange(len(time.times), dtype=np.float64)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
@@ -400,10 +403,14 @@ def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
     assert choice.end is not None
     left = (choice.end - choice.start) * seconds - eased
     if left <= cycle.step:
-        raise InvalidInput(
-            f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
-        )
+        raise _too_few(choice)
     return cycle.speed * left
+
+
+def _too_few(choice: WalkChoice) -> InvalidInput:
+    return InvalidInput(
+        f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
+    )
 
 
 @contextmanager
@@ -530,7 +537,21 @@ def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, 
     time = key_time(scene)
     first, last = (round(each / time) for each in keyed.range())
     whole = max(float(thing.data.path_duration), 1.0)
-    return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole
+    values = np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)])
+    back = np.flatnonzero(np.diff(values) < -1e-9 * whole)
+    if len(back):
+        raise RigError(
+            f"the Evaluation Time of curve '{thing.name}' goes back after frame {first + back[0]}: let it "
+            "only grow"
+        )
+    if thing.data.splines and thing.data.splines[0].use_cyclic_u:
+        return first, values / whole - math.floor(values[0] / whole)
+    if not -1e-6 <= values[0] / whole <= values[-1] / whole <= 1.0 + 1e-6:
+        raise RigError(
+            f"the Evaluation Time of curve '{thing.name}' is {values[0]:g} to {values[-1]:g}, and its path "
+            f"0 to {whole:g}: key it inside, or raise Path Duration"
+        )
+    return first, np.clip(values / whole, 0.0, 1.0)
 
 
 # The figure on itself, with any number of legs --------------------------------------------------------------

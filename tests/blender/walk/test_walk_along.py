@@ -613,6 +613,29 @@ def test_ways_without_end_are_refused(ext, points, choices, words):
     refused(words, walks.walk(ext), curve(*points), **choices)
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({1: 0.0, 40: 60.0, 80: 30.0}, "'Path' goes back after frame 4[0-2]: let it only grow"),
+        ({1: 0.0, 80: 130.0}, "'Path' is 0 to 130, and its path 0 to 100: key it inside"),
+        ({1: -20.0, 80: 80.0}, "'Path' is -20 to 80, and its path 0 to 100: key it inside"),
+    ],
+    ids=["back", "beyond", "before"],
+)
+def test_an_evaluation_time_outside_the_path_is_refused(ext, keys, words):
+    path = curve(*LINE)
+    for frame, value in keys.items():
+        path.data.eval_time = value
+        path.data.keyframe_insert("eval_time", frame=frame)
+    refused(words, walks.walk(ext), path, speed="CURVE")
+
+
+def test_an_end_before_the_first_step_is_named(ext):
+    refused(
+        "frames 1 to 20 are too few for a step", walks.walk(ext), curve(*LINE), use_end=True, frame_end=20
+    )
+
+
 def test_what_is_no_cycle_is_refused(ext):
     rig, path = walks.walk(ext), curve(*LINE)
     refused("too few|does not repeat|four frames", rig, path, use_range=True, cycle_start=1, cycle_end=9)
