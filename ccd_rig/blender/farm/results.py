@@ -32,7 +32,7 @@ from ...maths.batch import Array
 from ..atomic_write import read_text, real_folder, replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report import SEAM, BakeReport, write
-from ..keys import file_version
+from ..keys import channels
 from ..retarget.retarget import Retargeted, warnings
 from . import bundle
 from .shots import Shot, Span
@@ -93,7 +93,7 @@ def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:
         content: of a shot or a clip, as JSON values.
         span: of a chunk; None for a shot or clip.
     """
-    words = [content, span, _code(), file_version.running()]
+    words = [content, span, _code(), channels.running()]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,8 +17,15 @@ from mathutils import Matrix
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices, Mask
-from ...motion.ground import Ground, LevelGround, TriangleGround, require_numbers
-from ...motion.moving_ground import GroundBlock, MovingGround, passed_over
+from ...motion.ground import (
+    Ground,
+    GroundBlock,
+    LevelGround,
+    MovingGround,
+    TriangleGround,
+    passed_over,
+    require_numbers,
+)
 from ...solvers.stepping import result_of
 from ..properties.armature_data import SURFACES
 from .dependence import require_evaluable_ground

@@ -20,15 +20,13 @@ from mathutils import Matrix, Vector
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
-from ...motion.ground import Ground, LevelGround
-from ...motion.moving_ground import MovingGround
+from ...motion.ground import Ground, LevelGround, MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import Strides, Way, height_at, way_along
+from ...motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
-from ...motion.walking.strides import fitted_strides
 from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk_work
 from ..bake.frame_selection import key_time
