@@ -250,13 +250,15 @@ def solve_motion(
         yield 0
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
-            turned, sudden = yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
+            most = most_raise * smoothness
+            turned, sudden = yield from _sweep(frames, motion, smoothness, most)
             sudden &= motion.statuses == 0
             if most_raise > 1.0 and sudden.any():
                 before = motion.rotations.copy()
-                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness, True)
-                if (motion.rotations != before).any():
-                    yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
+                yield from _take_best_path(frames, motion, turned, sudden, most, True)
+                replaced = (motion.rotations != before).any(axis=(1, 2))
+                if replaced.any():
+                    yield from _sweep(frames, motion, smoothness, most, replaced)
             yield 0
         elif not frames.closes:
             return motion, apart
@@ -564,35 +566,50 @@ def _cheapest(
 
 
 def _sweep(
-    frames: Frames, motion: Solved, smoothness: float, most: float
+    frames: Frames, motion: Solved, smoothness: float, most: float, replaced: Mask | None = None
 ) -> Generator[int, None, tuple[Array, Mask]]:
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
     The range around a turn grows as far as it has to; all other frames stay. Where a turn between frames that
     meet their goals stays sudden, the smoothness around it is raised up to `most`. Stretches of frames that
-    still jump then, or depart by more than that is worth, keep the poses from before.
+    still jump then, or depart by more than that is worth, keep the poses from before. A stretch is swept
+    again only when it has changed itself: what it gets does not depend on other turns of the motion.
+
+    Args:
+        frames: base poses and goals.
+        motion: the poses, changed in place.
+        smoothness: see `solve_motion`.
+        most: the largest smoothness.
+        replaced: (F,) frames near which turns count; None: all turns.
 
     Returns:
         (F, M, 4) the departures of the motion, and (F,) where it jumps.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
+    counts = near if replaced is None else _widened(frames, replaced, ROOM)
     weights = np.full(len(turned), smoothness)
     unraised: Solved | None = None
     while True:
         yield 0
         sudden = _jumps(frames, turned)
         yield 0
-        around = _widened(frames, sudden, ROOM)
-        if near[around].all():
-            raised = sudden & (motion.statuses == 0)
-            if not raised.any() or weights[raised].min() >= most:
+        # Turns appear beside what was swept.
+        here = sudden if replaced is None else sudden & (counts | _widened(frames, near, ROOM))
+        around = _widened(frames, here, ROOM)
+        changed = around & ~near
+        if not changed.any():
+            raised = here & (motion.statuses == 0) & (weights < most)
+            if not raised.any():
                 break
-            around = _widened(frames, raised, ROOM)
+            changed = around = _widened(frames, raised, ROOM)
             unraised = motion.at(np.arange(len(turned))) if unraised is None else unraised
             weights[around] = np.minimum(weights[around] * RAISE, most)
         near |= around
-        yield from _relax(frames, motion, turned, near, weights)
+        within: Mask = np.zeros_like(near)
+        for rows in _stretches(frames, near):
+            within[rows] = changed[rows].any()
+        yield from _relax(frames, motion, turned, within, weights)
     if unraised is not None:
         _undo_where_no_better(frames, motion, turned, unraised, sudden, most)
         sudden = _jumps(frames, turned)

@@ -224,6 +224,23 @@ def test_what_nothing_asks_to_smooth_keeps_its_bits() -> None:
         assert (frames.solve(rows).rotations == alone.solved.rotations[rows]).all()
 
 
+@pytest.mark.parametrize("seed", [11, 18, 19])
+def test_what_a_stretch_gets_does_not_depend_on_others(seed: int) -> None:
+    """The target goes to and fro: many stretches are smoothed, some of them by more smoothness."""
+    rng, places = random.Random(seed), range(0, 244, 9)
+    drawn = [(rng.uniform(-2.0, 2.0), rng.uniform(-2.0, 2.0), rng.uniform(0.2, 3.0)) for _ in places]
+    points = np.stack([np.interp(range(235), places, axis) for axis in zip(*drawn, strict=True)], axis=1)
+    motions = [solved(frames_of(chain(4), points[:count]), 5.0) for count in (235, 130)]
+    stretches = []
+    for motion in motions:
+        changed = np.flatnonzero(motion.apart)
+        runs = np.split(changed, np.flatnonzero(np.diff(changed) > 1) + 1)
+        stretches.append([run for run in runs if len(run) and run[-1] < 90])
+    assert [list(run) for run in stretches[0]] == [list(run) for run in stretches[1]] != []
+    whole, part = (motion.solved.rotations for motion in motions)
+    assert all((whole[run] == part[run]).all() for run in stretches[0])
+
+
 @pytest.mark.parametrize("part", [0.0, 1e9])
 def test_parts_change_no_bit(part: float, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = frames_of(chain(12), eight(12))
