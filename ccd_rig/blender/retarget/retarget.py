@@ -5,8 +5,8 @@ settings.
 source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys
 
 The target's rest pose corresponds to the source's reference pose. All mapped bones of the target and their
-parents get keys. Their former values therefore do not matter, and a repeated retargeting gives the same
-result.
+parents get keys; in a rig of controls, parents get them where something moved them by keys. Their former
+motion therefore does not matter, and a repeated retargeting gives the same result.
 """
 
 from __future__ import annotations
@@ -98,12 +98,13 @@ def retarget_motion(
         RigError: names the armature, bone or field and what to do.
     """
     motion = _motion(scene, source, target, choice)
-    measured = measures(motion.figure_map, motion.target, motion.source, motion.result)
-    measured = measured.scaled(metres_per_unit(scene))
     played = _played(scene, target, motion)
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
+        pose = sampling.played_pose(scene, target, motion.target, motion.frames)
+        measured = measures(motion.figure_map, motion.target, motion.source, motion.result, pose)
         undo.pop_all()
+    measured = measured.scaled(metres_per_unit(scene))
     one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
     is_still = not one_pose and _is_still(motion.source)
     return Retargeted(action, motion.bone_map, motion.frames, measured, is_still)
@@ -137,13 +138,11 @@ def show_frame(
     motion = _motion(scene, source, target, near, first if choice.start is None else choice.start)
     k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - frame)))
     one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
-    for name, (rotations, location) in _played(scene, target, one).items():
-        bone: Any = target.pose.bones[name]
-        channel, _ = rotation_modes.rotation_channel(bone)
-        values = rotation_modes.channel_values(bone.rotation_mode, rotations, tuple(getattr(bone, channel)))
-        setattr(bone, channel, values[0].tolist())
-        if location is not None:
-            bone.location = location[0].tolist()
+    played = _played(scene, target, one)
+    view_layer: Any = bpy.context.view_layer
+    view_layer.update()  # what is assigned again would be evaluated later, over the pose
+    for keys in (*_keys(target, played, one.frames), *_taken_off(target, played, one.frames)):
+        setattr(target.pose.bones[keys.bone], keys.channel, keys.values[0].tolist())
 
 
 def _row(result: RetargetResult, k: int) -> RetargetResult:
@@ -336,20 +335,16 @@ def channels_of_motion(
         @contextmanager
         def playing(played: Channels) -> Iterator[None]:
             with ExitStack() as undo:
-                if played:
-                    write_motion(scene, target, played, frames, target.name, undo)
+                write_motion(scene, target, played, frames, target.name, undo)
                 yield
 
         return sampling.channels_of(scene, target, joints, figure, pose, frames, playing)
     bone_channels: dict[str, tuple[Array, Array | None]] = {}
     hips = figure.index(joints.hips)
     for j, name in enumerate(reading.bones):
-        bone: Any = target.pose.bones[name]
         location = None
         if j == hips:
             location = bone_space.locations_of(reading.shifts[j], pose[1][:, j])
-        elif not bone.bone.use_connect and any(bone.location):
-            location = np.zeros((len(frames), 3))
         bone_channels[name] = pose[0][:, j], location
     return bone_channels
 
@@ -368,7 +363,7 @@ def write_motion(
 ) -> bpy.types.Action:
     """Write a new action with only these keys, at (F,) frames; the former action stays in the file.
 
-    An object that keys move is held at its place of the first frame.
+    An object that keys move is held at its place of the first frame, and parents of bones are held at rest.
     """
     for sentence in obstacles(target, (), Destination.NEW_ACTION):
         raise RigError(sentence)
@@ -401,19 +396,34 @@ def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[
     for name, (rotations, location) in played.items():
         bone: Any = target.pose.bones[name]
         channel, _ = rotation_modes.rotation_channel(bone)
-        yield BoneKeys(name, channel, times, rotation_modes.channel_values(bone.rotation_mode, rotations))
+        values = rotation_modes.channel_values(bone.rotation_mode, rotations)
+        yield BoneKeys(name, channel, times[: len(values)], values)
         if location is not None:
             yield BoneKeys(name, "location", times, location)
 
 
 def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
-    """Keys that hold channels which the former action or strips below would move or scale."""
+    """Keys at rest for channels that would move or scale bones of a motion beside it.
+
+    These are locations of its bones, and what the former action or strips below play on them and their
+    parents.
+    """
     paths = _played_paths(target)
-    for name, (_, location) in played.items() if paths else ():
-        is_free = location is None and not target.data.bones[name].use_connect
-        for channel, value in (*((("location", 0.0),) if is_free else ()), ("scale", 1.0)):
-            if channels.data_path(target, name, channel) in paths:
-                yield BoneKeys(name, channel, times, np.full((1, 3), value))
+    driven = {curve.data_path for curve in channels.drivers_of(target)}
+    lines = dict.fromkeys(bone.name for name in played for bone in target.pose.bones[name].parent_recursive)
+    parents = {name: sampling.AT_REST for name in lines if name not in played}
+    for keys in _keys(target, parents, times):
+        if channels.data_path(target, keys.bone, keys.channel) in paths:
+            yield keys
+    for name, (_, location) in {**played, **parents}.items():
+        bone: Any = target.pose.bones[name]
+        if location is None and not bone.bone.use_connect:
+            path = bone.path_from_id("location")
+            is_posed = name in played and path not in driven and any(bone.location)
+            if is_posed or path in paths:
+                yield BoneKeys(name, "location", times, np.zeros((1, 3)))
+        if bone.path_from_id("scale") in paths:
+            yield BoneKeys(name, "scale", times, np.ones((1, 3)))
 
 
 def _played_paths(target: bpy.types.Object) -> set[str]:

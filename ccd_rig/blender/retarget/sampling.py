@@ -3,9 +3,9 @@
 
 A rig of controls is a target whose bones are moved by constraints or drivers. Rest matrices do not tell the
 effect of its channels. So its motion is computed on a skeleton of the mapped bones alone. It is written to
-the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
-next bones with empty channels. Their channels are set to the difference. Rigidly connected bones need no
-evaluation.
+the rig from the hips outwards. Frames are evaluated with the keys written so far, and with all other mapped
+bones at rest, for the matrices of the next bones. Their channels are set to the difference. Rigidly connected
+bones need no evaluation.
 """
 
 from __future__ import annotations
@@ -351,7 +351,10 @@ HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}
 """Constraints that neither turn nor move a bone without scale."""
 
 Channels = Mapping[str, tuple[Array, Array | None]]
-"""By bone: (F, 4) rotations relative to rest, and (F, 3) locations, or None."""
+"""By bone: (F, 4) rotations relative to rest, and (F, 3) locations, or None; one row if it stands still."""
+
+AT_REST = np.array([[1.0, 0.0, 0.0, 0.0]]), None
+"""Channels of a bone that stands still at rest."""
 
 
 def is_controlled(target: bpy.types.Object, figure_map: FigureMap) -> bool:
@@ -441,9 +444,11 @@ def channels_of(
         free = [name for name in waiting if not any(bone.name in waiting for bone in _line(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
         for name in free:
-            done[name] = pose[0][:, figure.index(name)], None
+            if name not in evaluated:
+                done[name] = pose[0][:, figure.index(name)], None
         if evaluated:
-            with playing({name: done[name] for name in done if name not in evaluated}):
+            still = {name: AT_REST for name in waiting if name not in done}
+            with playing({**done, **still}):
                 bases = _bases(scene, target, evaluated, frames)
             for name, base in bases.items():
                 j = figure.index(name)
@@ -455,10 +460,21 @@ def channels_of(
                     location = np.asarray(np.linalg.solve(base, ends[..., None])[:, :3, 0], np.float64)
                 done[name] = batch.unit(rotations, -1), location
         waiting = [name for name in waiting if name not in free]
-    hips = figure_map.hips
-    if done[hips][1] is None:
-        done[hips] = done[hips][0], pose[1][:, figure.index(hips)]
     return done
+
+
+def played_pose(
+    scene: bpy.types.Scene, target: bpy.types.Object, figure: TargetFigure, frames: Array
+) -> tuple[Array, Array]:
+    """Return (F, n, 3) heads and (F, n, 4) rotations of a figure's joints as Blender plays them.
+
+    They are in the world as the armature object is placed in it for `figure`.
+    """
+    names = [joint.name for joint in figure.skeleton.joints]
+    with _playing(scene, target, names) as read:
+        played = np.array([read(frame) for frame in frames.tolist()])
+    heads, rotations = split(np.linalg.inv(played[:, :1]) @ played[:, 2:])
+    return figure.points_to_world(heads), product(figure.turn, rotations)
 
 
 def _bases(
