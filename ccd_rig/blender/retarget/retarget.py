@@ -127,17 +127,15 @@ def show_frame(
     Raises:
         RigError: as `retarget_motion`.
     """
-    first, last = choice.frames or source_range(scene, source)
-    fps = scene.render.fps / scene.render.fps_base
-    step = (choice.source_fps or fps) / fps
-    present = min(max(scene.frame_float, first), last)
-    frame = first + step * (present - first)  # of the source
-    start = max(first, int(frame - BESIDE * fps * step))
-    end = min(last, int(frame + BESIDE * fps * step))
-    near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
-    motion = _motion(scene, source, target, near, first if choice.start is None else choice.start)
-    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - frame)))
-    one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
+    require_two(source, target)
+    require_animated(source)
+    frames, _ = _frames(scene, source, choice)
+    row = int(np.argmin(np.abs(frames - scene.frame_float)))
+    beside = math.ceil(BESIDE * scene.render.fps / scene.render.fps_base)
+    first = max(0, row - beside)
+    motion = _motion(scene, source, target, choice, (first, row + beside + 1))
+    result = _row(motion.result, row - first)
+    one = replace(motion, frames=np.array([scene.frame_float]), result=result)
     played = _played(scene, target, one)
     view_layer: Any = bpy.context.view_layer
     view_layer.update()  # what is assigned again would be evaluated later, over the pose
@@ -150,23 +148,20 @@ def _row(result: RetargetResult, k: int) -> RetargetResult:
     return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
 
 
-def _reference(choice: RetargetChoice, first: int) -> float:
-    return first if choice.reference_frame is None else choice.reference_frame
-
-
 def _motion(
     scene: bpy.types.Scene,
     source: bpy.types.Object,
     target: bpy.types.Object,
     choice: RetargetChoice,
-    first: float | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> _Motion:
-    """Retarget frames; `first` is the scene frame of the target's place, None for that of the first key."""
+    """Retarget the rows of the motion from one to before another; None for all."""
     require_two(source, target)
     require_animated(source)
     bones = bone_map(target, source, choice.bones)
     frames, sampled = _frames(scene, source, choice)
-    first = float(frames[0]) if first is None else first
+    first = float(frames[0])
+    frames, sampled = frames[slice(*(rows or (None, None)))], replace(sampled, rows=rows)
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
     require_free_hips(target, joints.hips)
@@ -298,9 +293,10 @@ def _frames(
     if count > MOST_FRAMES:
         raise RigError(f"frames {first} to {last} come to {count} keys: at most {MOST_FRAMES}")
     start = first if choice.start is None else choice.start
+    reference = first if choice.reference_frame is None else choice.reference_frame
     rows = np.arange(count, dtype=np.float64)
     sampled = [float(frame) for frame in first + rows * step]
-    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, _reference(choice, first))
+    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, reference)
 
 
 # Keys -------------------------------------------------------------------------------------------------------

@@ -72,6 +72,8 @@ class SourceChoice:
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
     reference_frame: float = 1.0  # for `FRAME`
     stays: bool = False  # whether an armature object is refused that something else than its keys moves
+    # First row and the one after the last of `frames` to read, a part of the motion; None for all.
+    rows: tuple[int, int] | None = None
 
 
 def source_motion(
@@ -89,8 +91,11 @@ def source_motion(
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
     names = tuple(dict.fromkeys(figure_map.sources.values()))
+    rows = slice(*(choice.rows or (None, None)))
+    frames, ends = choice.frames[rows], (choice.frames[0], choice.frames[-1])
     with _playing(scene, source, names) as read:
-        played = np.array([read(frame) for frame in choice.frames])
+        by_frame = {frame: read(frame) for frame in dict.fromkeys((ends[0], *frames, ends[1]))}
+        played = np.array([by_frame[frame] for frame in (*ends, *frames)])
         world, matrices = played[0, 0], played[:, 2:]
         require_even(Matrix(world), source.name)
         if choice.reference is Reference.FRAME:
@@ -106,7 +111,7 @@ def source_motion(
     # Parents first: a bone's fault is that of all that hang on it.
     order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
     parents_first = [names[k] for k in order]
-    _require_finite(matrices[:, order], parents_first, choice.frames)
+    _require_finite(matrices[:, order], parents_first, (*ends, *frames))
     _require_finite(reference[None, order], parents_first, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
@@ -120,9 +125,14 @@ def source_motion(
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
-    times = np.arange(len(choice.frames)) * choice.seconds
+    times, velocity = np.arange(len(choice.frames)) * choice.seconds, None
+    if len(frames) < len(times):
+        hips = heads[1:3, names.index(figure_map.sources[figure_map.hips])]
+        velocity = (hips[1] - hips[0]) / times[-1] * (1.0, 1.0, 0.0)
     stands = choice.reference is Reference.REST
-    return SourceMotion(names, times, heads[1:], rotations[1:], heads[0], rotations[0], stands)
+    return SourceMotion(
+        names, times[rows], heads[3:], rotations[3:], heads[0], rotations[0], stands, velocity
+    )
 
 
 def _is_carried(source: bpy.types.Object, worlds: Array, bases: Array) -> bool:

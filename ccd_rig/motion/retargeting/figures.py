@@ -144,6 +144,9 @@ class SourceMotion:
     # Whether the reference pose stands upright on flat feet. If not, as for a frame of the motion, contacts
     # tell the flat orientation of a foot.
     stands: bool = True
+    # (3,) mean velocity of the figure along the ground, metres per second, in the motion of which these
+    # frames are a part, and which begins at 0 s. None: they are all of it.
+    velocity: Array | None = None
 
     def __post_init__(self) -> None:
         frames, joints = len(self.times), len(self.names)
