@@ -32,7 +32,6 @@ from ...solvers.retarget import RetargetResult, places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
-from ..keys.channels import fcurves_of
 from ..keys.writer import BoneKeys, Destination, PropertyKeys, obstacles, write
 from ..properties import retarget_group
 from ..rig import bone_space, rotation_modes
@@ -240,8 +239,7 @@ def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int,
 
 def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
     """Like `source_range`, fractional if keys are between frames."""
-    curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
-    spans: list[Any] = [curve.range()[:] for curve in curves] or list(channels.strip_ranges(source))
+    spans = channels.played_ranges(source)
     if not spans:
         return float(scene.frame_start), float(scene.frame_end)
     ends = np.array(spans) / key_time(scene)

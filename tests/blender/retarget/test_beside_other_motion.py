@@ -165,6 +165,36 @@ def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
     np.testing.assert_allclose(played(target, BONES, FRAMES), clean, atol=1e-3)
 
 
+@pytest.mark.parametrize("how", ["tweak above", "samples", "manual"])
+def test_a_source_plays_as_long_as_anything_moves_it(ext, source, target, how):
+    """A key of a layer above leaves the strip below its length; samples have one too, or a range by hand."""
+    action, last = source.animation_data.action, 49
+    curves = list(ext.module("ccd_rig.blender.keys.channels").fcurves_of(source))
+    bpy.context.scene.frame_end = 250
+    if how == "tweak above":
+        as_strip(source, action)
+        source.animation_data.action = bpy.data.actions.new("Tweak")
+        source.pose.bones["head"].keyframe_insert("rotation_quaternion", frame=1)
+    elif how == "samples":
+        for curve in curves:
+            curve.convert_to_samples(1, 50)
+    else:
+        action.use_frame_range, last = True, 25
+        action.frame_start, action.frame_end = 1, last
+    run(target)
+    assert target.animation_data.action.frame_range[:] == (1.0, last)
+
+
+def test_strips_that_the_action_replaces_do_not_make_a_source_longer(source, target):
+    """A strip of the same bones goes on after it."""
+    action = source.animation_data.action
+    _, strip = as_strip(source, action)
+    strip.frame_start, strip.frame_end = 101, 149
+    source.animation_data.action = action
+    run(target)
+    assert target.animation_data.action.frame_range[:] == (1.0, 49.0)
+
+
 @pytest.mark.parametrize("muted", ["track", "strip", "curves"])
 def test_a_source_that_plays_nothing_is_said(ext, source, target, muted):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
