@@ -24,6 +24,7 @@ from mathutils import Matrix
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...maths.batch import Array
+from ...maths.validation import ranged, require_ranges
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
 from ...motion.retargeting.measures import Measures, measures
@@ -34,6 +35,7 @@ from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.writer import BoneKeys, Destination, PropertyKeys, obstacles, write
 from ..properties import retarget_group
+from ..properties.retarget_group import LAST_FRAME, MOST_FPS
 from ..rig import bone_space, rotation_modes
 from ..rig.armature import RigReading
 from ..scene.dependence import fk_switches
@@ -51,17 +53,28 @@ BESIDE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetChoice:
-    """Choices of the user for a retargeting."""
+    """Choices of the user for a retargeting.
+
+    Raises:
+        InvalidInput: names the field.
+    """
 
     frames: tuple[int, int] | None = None  # first and last frame of the source; None takes its action's
-    source_fps: float = 0.0  # frames per second of the source's keys; 0 for the scene's
-    start: int | None = None  # scene frame of the first key; None for the source's first frame
+    source_fps: float = ranged(
+        0.0, 0.0, MOST_FPS
+    )  # frames per second of the source's keys; 0 for the scene's
+    # Scene frame of the first key; None for the source's first frame.
+    start: int | None = ranged(None, -LAST_FRAME, LAST_FRAME)
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
-    reference_frame: float | None = None  # for `Reference.FRAME`; None for the first frame
+    # For `Reference.FRAME`; None for the first frame.
+    reference_frame: float | None = ranged(None, -LAST_FRAME, LAST_FRAME)
     # Pairs by hand, {target bone: source bone}, see `bone_map`.
     bones: Mapping[str, str] = field(default_factory=dict)
     # Of the retargeting. Without a height of the ground, the target's Ground counts.
     settings: RetargetSettings = field(default_factory=RetargetSettings)
+
+    def __post_init__(self) -> None:
+        require_ranges(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -584,15 +597,15 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
             blend=group.blend,
             extension=group.extension,
         )
+        return RetargetChoice(
+            source_fps=group.source_fps,
+            reference=Reference(group.reference),
+            reference_frame=group.reference_frame,
+            bones={pair.name: pair.source for pair in group.pairs},
+            settings=settings,
+        )
     except InvalidInput as error:
         raise RigError(str(error)) from error
-    return RetargetChoice(
-        source_fps=group.source_fps,
-        reference=Reference(group.reference),
-        reference_frame=group.reference_frame,
-        bones={pair.name: pair.source for pair in group.pairs},
-        settings=settings,
-    )
 
 
 def _weight(group: Any, name: str) -> Weight:
