@@ -33,6 +33,8 @@ def require_ranges(settings: Any) -> None:
             continue
         name, (least, most) = each.name, each.metadata["range"]
         value = getattr(settings, name)
+        if value is None and each.default is None:
+            continue
         needs_whole, may_be_pair = isinstance(each.default, int), each.metadata["may_be_pair"]
         values = value if may_be_pair and isinstance(value, tuple) and len(value) == 2 else (value,)
         is_kind = is_whole if needs_whole else is_number

@@ -150,8 +150,7 @@ def places_of_feet(
     """(F, legs, 3) where feet of the target are over level ground at height 0, about, metres."""
     figures = Figures(figure_map, target, source)
     scale = length_scale(figures, settings)
-    drift = drift_of(figures.source_heads(figure_map.hips), source.times, scale, settings)
-    way = ScaledWay(scale, 0.0, drift, target.shift, 0.0)
+    way = ScaledWay(scale, 0.0, *drift_of(figures, scale, settings), target.shift, 0.0)
     ankles = [way.points(figures.source_heads(leg.end), source.times) for leg in figure_map.legs]
     return np.stack(ankles, axis=1) * (1.0, 1.0, 0.0)
 

@@ -211,15 +211,15 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
             blend=options.blend,
             extension=options.extension,
         )
+        return RetargetChoice(
+            source_fps=options.source_fps,
+            reference=Reference[options.reference.upper()],
+            reference_frame=options.reference_frame,
+            bones=bone_map.read_map(options.map) if options.map is not None else {},
+            settings=settings,
+        )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
-    return RetargetChoice(
-        source_fps=options.source_fps,
-        reference=Reference[options.reference.upper()],
-        reference_frame=options.reference_frame,
-        bones=bone_map.read_map(options.map) if options.map is not None else {},
-        settings=settings,
-    )
 
 
 def _table(results: dict[str, Any]) -> Iterator[str]:

@@ -132,11 +132,29 @@ def keyed_transform(thing: bpy.types.Object) -> list[str]:
     return [path for path in OBJECT_CHANNELS if path in keyed]
 
 
-def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
-    """First and last frame of each NLA strip that plays."""
-    animation = armature_object.animation_data
-    for strip in () if animation is None else playing_strips(animation):
-        yield strip.frame_start, strip.frame_end
+def played_ranges(thing: bpy.types.Object) -> list[tuple[float, float]]:
+    """Return first and last frames of an object's action and of each strip that plays, in times of keys.
+
+    Curves of keys or samples count, or the action's manual frame range. A strip counts unless the action
+    replaces all that it plays.
+    """
+    animation = thing.animation_data
+    if animation is None:
+        return []
+    ranges, replaced = list[tuple[float, float]](), set[tuple[str, int]]()
+    curves = () if is_solo(animation) else [curve for curve in fcurves_of(thing) if not curve.is_empty]
+    if curves:
+        action: Any = animation.action
+        spans = [curve.range() for curve in curves]
+        if action.use_frame_range:
+            spans = [action.frame_range]
+        ranges += [(float(first), float(last)) for first, last in spans]
+        if animation.action_blend_type == "REPLACE" and animation.action_influence == 1.0:
+            replaced = {(curve.data_path, curve.array_index) for curve in curves}
+    for strip in playing_strips(animation):
+        if any((curve.data_path, curve.array_index) not in replaced for curve in strip_fcurves(strip)):
+            ranges.append((strip.frame_start, strip.frame_end))
+    return ranges
 
 
 def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:

@@ -11,6 +11,10 @@ from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpac
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED
 
+MOST_FPS: float = bpy.types.RenderSettings.bl_rna.properties["fps"].hard_max
+LAST_FRAME: int = bpy.types.Scene.bl_rna.properties["frame_current"].hard_max
+"""Last frame in Blender; the first has the opposite sign."""
+
 # Files store the numbers: an item keeps its number for good.
 REFERENCES = (
     ("REST", "Rest Pose", "The source's rest pose is a pose of its body that stands, such as a T pose", 0),
@@ -56,12 +60,15 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         "The pose of the source that is brought in line with this armature's rest pose",
         items=REFERENCES,
     )
-    reference_frame: UNANIMATED.number("Frame", "The source's frame that is the reference", default=1.0)
+    reference_frame: UNANIMATED.number(
+        "Frame", "The source's frame that is the reference", default=1.0, min=-LAST_FRAME, max=LAST_FRAME
+    )
     source_fps: UNANIMATED.number(
         "Source Rate",
         "Frames per second of the source's keys; 0 for the scene's",
         default=0.0,
         min=0.0,
+        max=MOST_FPS,
         soft_max=240.0,
     )
     in_place: UNANIMATED.of(RetargetSettings, "in_place")

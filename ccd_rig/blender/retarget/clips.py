@@ -22,6 +22,7 @@ from ...json_text import shown
 from ..atomic_write import read_text, real_folder
 from ..keys import keyframes
 from ..keys.channels import played, plays
+from ..properties.retarget_group import MOST_FPS
 from ..registration import Handlers
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
@@ -35,7 +36,6 @@ IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
 LONGEST = 200
 """Letters of an importer's reason that a message shows."""
 CLIPS = (".blend", *IMPORTERS)
-MOST_FPS: float = bpy.types.RenderSettings.bl_rna.properties["fps"].hard_max
 """Frames per second at most, as of a scene."""
 BVH_MOTION = re.compile(r"^\s*motion\s*$.*?^\s*frame\s+time:\s*(\S+)\s*(\S?)", re.I | re.M | re.S)
 """Of a BVH file, what it says that a frame takes, and what its first frame begins with, if it has one."""

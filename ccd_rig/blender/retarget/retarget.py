@@ -5,8 +5,8 @@ settings.
 source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys
 
 The target's rest pose corresponds to the source's reference pose. All mapped bones of the target and their
-parents get keys. Their former values therefore do not matter, and a repeated retargeting gives the same
-result.
+parents get keys; in a rig of controls, parents get them where something moved them by keys. Their former
+motion therefore does not matter, and a repeated retargeting gives the same result.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mathutils import Matrix
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...maths.batch import Array
+from ...maths.validation import ranged, require_ranges
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
 from ...motion.retargeting.measures import Measures, measures
@@ -32,9 +33,9 @@ from ...solvers.retarget import RetargetResult, places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
-from ..keys.channels import fcurves_of
 from ..keys.writer import BoneKeys, Destination, PropertyKeys, obstacles, write
 from ..properties import retarget_group
+from ..properties.retarget_group import LAST_FRAME, MOST_FPS
 from ..rig import bone_space, rotation_modes
 from ..rig.armature import RigReading
 from ..scene.dependence import fk_switches
@@ -52,17 +53,28 @@ BESIDE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetChoice:
-    """Choices of the user for a retargeting."""
+    """Choices of the user for a retargeting.
+
+    Raises:
+        InvalidInput: names the field.
+    """
 
     frames: tuple[int, int] | None = None  # first and last frame of the source; None takes its action's
-    source_fps: float = 0.0  # frames per second of the source's keys; 0 for the scene's
-    start: int | None = None  # scene frame of the first key; None for the source's first frame
+    source_fps: float = ranged(
+        0.0, 0.0, MOST_FPS
+    )  # frames per second of the source's keys; 0 for the scene's
+    # Scene frame of the first key; None for the source's first frame.
+    start: int | None = ranged(None, -LAST_FRAME, LAST_FRAME)
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
-    reference_frame: float | None = None  # for `Reference.FRAME`; None for the first frame
+    # For `Reference.FRAME`; None for the first frame.
+    reference_frame: float | None = ranged(None, -LAST_FRAME, LAST_FRAME)
     # Pairs by hand, {target bone: source bone}, see `bone_map`.
     bones: Mapping[str, str] = field(default_factory=dict)
     # Of the retargeting. Without a height of the ground, the target's Ground counts.
     settings: RetargetSettings = field(default_factory=RetargetSettings)
+
+    def __post_init__(self) -> None:
+        require_ranges(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +110,13 @@ def retarget_motion(
         RigError: names the armature, bone or field and what to do.
     """
     motion = _motion(scene, source, target, choice)
-    measured = measures(motion.figure_map, motion.target, motion.source, motion.result)
-    measured = measured.scaled(metres_per_unit(scene))
     played = _played(scene, target, motion)
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
+        pose = sampling.played_pose(scene, target, motion.target, motion.frames)
+        measured = measures(motion.figure_map, motion.target, motion.source, motion.result, pose)
         undo.pop_all()
+    measured = measured.scaled(metres_per_unit(scene))
     one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
     is_still = not one_pose and _is_still(motion.source)
     return Retargeted(action, motion.bone_map, motion.frames, measured, is_still)
@@ -126,24 +139,20 @@ def show_frame(
     Raises:
         RigError: as `retarget_motion`.
     """
-    first, last = choice.frames or source_range(scene, source)
-    fps = scene.render.fps / scene.render.fps_base
-    step = (choice.source_fps or fps) / fps
-    present = min(max(scene.frame_float, first), last)
-    frame = first + step * (present - first)  # of the source
-    start = max(first, int(frame - BESIDE * fps * step))
-    end = min(last, int(frame + BESIDE * fps * step))
-    near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
-    motion = _motion(scene, source, target, near, first if choice.start is None else choice.start)
-    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - frame)))
-    one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
-    for name, (rotations, location) in _played(scene, target, one).items():
-        bone: Any = target.pose.bones[name]
-        channel, _ = rotation_modes.rotation_channel(bone)
-        values = rotation_modes.channel_values(bone.rotation_mode, rotations, tuple(getattr(bone, channel)))
-        setattr(bone, channel, values[0].tolist())
-        if location is not None:
-            bone.location = location[0].tolist()
+    require_two(source, target)
+    require_animated(source)
+    frames, _ = _frames(scene, source, choice)
+    row = int(np.argmin(np.abs(frames - scene.frame_float)))
+    beside = math.ceil(BESIDE * scene.render.fps / scene.render.fps_base)
+    first = max(0, row - beside)
+    motion = _motion(scene, source, target, choice, (first, row + beside + 1))
+    result = _row(motion.result, row - first)
+    one = replace(motion, frames=np.array([scene.frame_float]), result=result)
+    played = _played(scene, target, one)
+    view_layer: Any = bpy.context.view_layer
+    view_layer.update()  # what is assigned again would be evaluated later, over the pose
+    for keys in (*_keys(target, played, one.frames), *_taken_off(target, played, one.frames)):
+        setattr(target.pose.bones[keys.bone], keys.channel, keys.values[0].tolist())
 
 
 def _row(result: RetargetResult, k: int) -> RetargetResult:
@@ -151,23 +160,20 @@ def _row(result: RetargetResult, k: int) -> RetargetResult:
     return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
 
 
-def _reference(choice: RetargetChoice, first: int) -> float:
-    return first if choice.reference_frame is None else choice.reference_frame
-
-
 def _motion(
     scene: bpy.types.Scene,
     source: bpy.types.Object,
     target: bpy.types.Object,
     choice: RetargetChoice,
-    first: float | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> _Motion:
-    """Retarget frames; `first` is the scene frame of the target's place, None for that of the first key."""
+    """Retarget the rows of the motion from one to before another; None for all."""
     require_two(source, target)
     require_animated(source)
     bones = bone_map(target, source, choice.bones)
     frames, sampled = _frames(scene, source, choice)
-    first = float(frames[0]) if first is None else first
+    first = float(frames[0])
+    frames, sampled = frames[slice(*(rows or (None, None)))], replace(sampled, rows=rows)
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
     require_free_hips(target, joints.hips)
@@ -246,8 +252,7 @@ def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int,
 
 def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
     """Like `source_range`, fractional if keys are between frames."""
-    curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
-    spans: list[Any] = [curve.range()[:] for curve in curves] or list(channels.strip_ranges(source))
+    spans = channels.played_ranges(source)
     if not spans:
         return float(scene.frame_start), float(scene.frame_end)
     ends = np.array(spans) / key_time(scene)
@@ -299,9 +304,10 @@ def _frames(
     if count > MOST_FRAMES:
         raise RigError(f"frames {first} to {last} come to {count} keys: at most {MOST_FRAMES}")
     start = first if choice.start is None else choice.start
+    reference = first if choice.reference_frame is None else choice.reference_frame
     rows = np.arange(count, dtype=np.float64)
     sampled = [float(frame) for frame in first + rows * step]
-    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, _reference(choice, first))
+    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, reference)
 
 
 # Keys -------------------------------------------------------------------------------------------------------
@@ -336,20 +342,16 @@ def channels_of_motion(
         @contextmanager
         def playing(played: Channels) -> Iterator[None]:
             with ExitStack() as undo:
-                if played:
-                    write_motion(scene, target, played, frames, target.name, undo)
+                write_motion(scene, target, played, frames, target.name, undo)
                 yield
 
         return sampling.channels_of(scene, target, joints, figure, pose, frames, playing)
     bone_channels: dict[str, tuple[Array, Array | None]] = {}
     hips = figure.index(joints.hips)
     for j, name in enumerate(reading.bones):
-        bone: Any = target.pose.bones[name]
         location = None
         if j == hips:
             location = bone_space.locations_of(reading.shifts[j], pose[1][:, j])
-        elif not bone.bone.use_connect and any(bone.location):
-            location = np.zeros((len(frames), 3))
         bone_channels[name] = pose[0][:, j], location
     return bone_channels
 
@@ -368,7 +370,7 @@ def write_motion(
 ) -> bpy.types.Action:
     """Write a new action with only these keys, at (F,) frames; the former action stays in the file.
 
-    An object that keys move is held at its place of the first frame.
+    An object that keys move is held at its place of the first frame, and parents of bones are held at rest.
     """
     for sentence in obstacles(target, (), Destination.NEW_ACTION):
         raise RigError(sentence)
@@ -401,19 +403,34 @@ def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[
     for name, (rotations, location) in played.items():
         bone: Any = target.pose.bones[name]
         channel, _ = rotation_modes.rotation_channel(bone)
-        yield BoneKeys(name, channel, times, rotation_modes.channel_values(bone.rotation_mode, rotations))
+        values = rotation_modes.channel_values(bone.rotation_mode, rotations)
+        yield BoneKeys(name, channel, times[: len(values)], values)
         if location is not None:
             yield BoneKeys(name, "location", times, location)
 
 
 def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
-    """Keys that hold channels which the former action or strips below would move or scale."""
+    """Keys at rest for channels that would move or scale bones of a motion beside it.
+
+    These are locations of its bones, and what the former action or strips below play on them and their
+    parents.
+    """
     paths = _played_paths(target)
-    for name, (_, location) in played.items() if paths else ():
-        is_free = location is None and not target.data.bones[name].use_connect
-        for channel, value in (*((("location", 0.0),) if is_free else ()), ("scale", 1.0)):
-            if channels.data_path(target, name, channel) in paths:
-                yield BoneKeys(name, channel, times, np.full((1, 3), value))
+    driven = {curve.data_path for curve in channels.drivers_of(target)}
+    lines = dict.fromkeys(bone.name for name in played for bone in target.pose.bones[name].parent_recursive)
+    parents = {name: sampling.AT_REST for name in lines if name not in played}
+    for keys in _keys(target, parents, times):
+        if channels.data_path(target, keys.bone, keys.channel) in paths:
+            yield keys
+    for name, (_, location) in {**played, **parents}.items():
+        bone: Any = target.pose.bones[name]
+        if location is None and not bone.bone.use_connect:
+            path = bone.path_from_id("location")
+            is_posed = name in played and path not in driven and any(bone.location)
+            if is_posed or path in paths:
+                yield BoneKeys(name, "location", times, np.zeros((1, 3)))
+        if bone.path_from_id("scale") in paths:
+            yield BoneKeys(name, "scale", times, np.ones((1, 3)))
 
 
 def _played_paths(target: bpy.types.Object) -> set[str]:
@@ -580,15 +597,15 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
             blend=group.blend,
             extension=group.extension,
         )
+        return RetargetChoice(
+            source_fps=group.source_fps,
+            reference=Reference(group.reference),
+            reference_frame=group.reference_frame,
+            bones={pair.name: pair.source for pair in group.pairs},
+            settings=settings,
+        )
     except InvalidInput as error:
         raise RigError(str(error)) from error
-    return RetargetChoice(
-        source_fps=group.source_fps,
-        reference=Reference(group.reference),
-        reference_frame=group.reference_frame,
-        bones={pair.name: pair.source for pair in group.pairs},
-        settings=settings,
-    )
 
 
 def _weight(group: Any, name: str) -> Weight:

@@ -3,9 +3,9 @@
 
 A rig of controls is a target whose bones are moved by constraints or drivers. Rest matrices do not tell the
 effect of its channels. So its motion is computed on a skeleton of the mapped bones alone. It is written to
-the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
-next bones with empty channels. Their channels are set to the difference. Rigidly connected bones need no
-evaluation.
+the rig from the hips outwards. Frames are evaluated with the keys written so far, and with all other mapped
+bones at rest, for the matrices of the next bones. Their channels are set to the difference. Rigidly connected
+bones need no evaluation.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class SourceChoice:
     stays: bool = False  # whether an armature object is refused that something else than its keys moves
     # Armature space to world, as if the object were so at the first frame; None: as it is.
     world: Matrix | None = None
+    # First row and the one after the last of `frames` to read, a part of the motion; None for all.
+    rows: tuple[int, int] | None = None
 
 
 def source_motion(
@@ -91,8 +93,11 @@ def source_motion(
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
     names = tuple(dict.fromkeys(figure_map.sources.values()))
+    rows = slice(*(choice.rows or (None, None)))
+    frames, ends = choice.frames[rows], (choice.frames[0], choice.frames[-1])
     with _playing(scene, source, names) as read:
-        played = np.array([read(frame) for frame in choice.frames])
+        by_frame = {frame: read(frame) for frame in dict.fromkeys((ends[0], *frames, ends[1]))}
+        played = np.array([by_frame[frame] for frame in (*ends, *frames)])
         world, matrices = played[0, 0], played[:, 2:]
         require_even(Matrix(world), source.name)
         if choice.reference is Reference.FRAME:
@@ -111,7 +116,7 @@ def source_motion(
     # Parents first: a bone's fault is that of all that hang on it.
     order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
     parents_first = [names[k] for k in order]
-    _require_finite(matrices[:, order], parents_first, choice.frames)
+    _require_finite(matrices[:, order], parents_first, (*ends, *frames))
     _require_finite(reference[None, order], parents_first, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
@@ -125,9 +130,14 @@ def source_motion(
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
-    times = np.arange(len(choice.frames)) * choice.seconds
+    times, velocity = np.arange(len(choice.frames)) * choice.seconds, None
+    if len(frames) < len(times):
+        hips = heads[1:3, names.index(figure_map.sources[figure_map.hips])]
+        velocity = (hips[1] - hips[0]) / times[-1] * (1.0, 1.0, 0.0)
     stands = choice.reference is Reference.REST
-    return SourceMotion(names, times, heads[1:], rotations[1:], heads[0], rotations[0], stands)
+    return SourceMotion(
+        names, times[rows], heads[3:], rotations[3:], heads[0], rotations[0], stands, velocity
+    )
 
 
 def _is_carried(source: bpy.types.Object, worlds: Array, bases: Array) -> bool:
@@ -357,7 +367,10 @@ HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}
 """Constraints that neither turn nor move a bone without scale."""
 
 Channels = Mapping[str, tuple[Array, Array | None]]
-"""By bone: (F, 4) rotations relative to rest, and (F, 3) locations, or None."""
+"""By bone: (F, 4) rotations relative to rest, and (F, 3) locations, or None; one row if it stands still."""
+
+AT_REST = np.array([[1.0, 0.0, 0.0, 0.0]]), None
+"""Channels of a bone that stands still at rest."""
 
 
 def is_controlled(target: bpy.types.Object, figure_map: FigureMap) -> bool:
@@ -447,9 +460,11 @@ def channels_of(
         free = [name for name in waiting if not any(bone.name in waiting for bone in _line(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
         for name in free:
-            done[name] = pose[0][:, figure.index(name)], None
+            if name not in evaluated:
+                done[name] = pose[0][:, figure.index(name)], None
         if evaluated:
-            with playing({name: done[name] for name in done if name not in evaluated}):
+            still = {name: AT_REST for name in waiting if name not in done}
+            with playing({**done, **still}):
                 bases = _bases(scene, target, evaluated, frames)
             for name, base in bases.items():
                 j = figure.index(name)
@@ -461,10 +476,21 @@ def channels_of(
                     location = np.asarray(np.linalg.solve(base, ends[..., None])[:, :3, 0], np.float64)
                 done[name] = batch.unit(rotations, -1), location
         waiting = [name for name in waiting if name not in free]
-    hips = figure_map.hips
-    if done[hips][1] is None:
-        done[hips] = done[hips][0], pose[1][:, figure.index(hips)]
     return done
+
+
+def played_pose(
+    scene: bpy.types.Scene, target: bpy.types.Object, figure: TargetFigure, frames: Array
+) -> tuple[Array, Array]:
+    """Return (F, n, 3) heads and (F, n, 4) rotations of a figure's joints as Blender plays them.
+
+    They are in the world as the armature object is placed in it for `figure`.
+    """
+    names = [joint.name for joint in figure.skeleton.joints]
+    with _playing(scene, target, names) as read:
+        played = np.array([read(frame) for frame in frames.tolist()])
+    heads, rotations = split(np.linalg.inv(played[:, :1]) @ played[:, 2:])
+    return figure.points_to_world(heads), product(figure.turn, rotations)
 
 
 def _bases(

@@ -596,7 +596,8 @@ def smooth_envelope(values: Array, times: Array, window: float) -> Array:
     """
     if not values.any() or len(times) < 2:
         return values
-    half = max(1, round(0.5 * window / float(np.median(np.diff(times)))))
+    steps = 0.5 * window / float(np.median(np.diff(times)))
+    half = max(1, round(min(steps, len(times))))  # a longer window sees no more
     padded = np.pad(values, 2 * half, mode="edge")
     tops = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(axis=1)
     return bell_means(tops, half)

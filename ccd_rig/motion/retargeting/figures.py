@@ -144,6 +144,9 @@ class SourceMotion:
     # Whether the reference pose stands upright on flat feet. If not, as for a frame of the motion, contacts
     # tell the flat orientation of a foot.
     stands: bool = True
+    # (3,) mean velocity of the figure along the ground, metres per second, in the motion of which these
+    # frames are a part, and which begins at 0 s. None: they are all of it.
+    velocity: Array | None = None
 
     def __post_init__(self) -> None:
         frames, joints = len(self.times), len(self.names)
@@ -211,7 +214,7 @@ class TargetFigure:
         heads, turns = forward_kinematics_of_frames(
             self.skeleton, offsets, self.rests[None], rotations, translations
         )
-        return self.shift + self.scale * turned(self.turn, heads), product(self.turn, turns)
+        return self.points_to_world(heads), product(self.turn, turns)
 
     @cached_property
     def rests(self) -> Array:
@@ -223,6 +226,10 @@ class TargetFigure:
         """(n, 3) heads and (n, 4) rotations of the reference pose, in the world."""
         heads, rotations = self.world(self.rotations[None], self.translations[None])
         return heads[0], rotations[0]
+
+    def points_to_world(self, points: Array) -> Array:
+        """(..., 3) points of model space in the world."""
+        return self.shift + self.scale * turned(self.turn, points)
 
     def points_to_model(self, points: Array) -> Array:
         """(..., 3) points of the world in model space."""

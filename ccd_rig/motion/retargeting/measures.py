@@ -115,10 +115,20 @@ class Measures:
         )
 
 
-def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
-    """Measure a result, see `Measures`."""
+def measures(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    made: Made,
+    played: tuple[Array, Array] | None = None,
+) -> Measures:
+    """Measure a result, see `Measures`.
+
+    Args:
+        played: (F, n, 3) heads and (F, n, 4) rotations of the target as it plays in the world; None: as made.
+    """
     figures = Figures(figure_map, target, source)
-    heads, rotations = target.world(made.rotations, made.translations)
+    heads, rotations = played or target.world(made.rotations, made.translations)
     places = {name: heads[:, target.index(name)] for name in figure_map.sources}
     source_places = {name: figures.source_heads(name) for name in figure_map.sources}
     mapped = [target.index(name) for name in figure_map.sources]

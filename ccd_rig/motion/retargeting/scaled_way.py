@@ -24,6 +24,7 @@ class ScaledWay:
     scale: float  # of lengths
     rise: float  # metres, so that soles stand on the ground
     drift: Array  # (3,) metres per second, subtracted
+    start: float  # seconds at which nothing of it is subtracted
     place: Array  # (3,) horizontal position of the target's model origin
     ground: float  # height of the ground, metres; of the lowest, where there are several
     # (F,) metres by which the body is higher on ground that is not level; None on level ground.
@@ -32,7 +33,7 @@ class ScaledWay:
     def points(self, points: Array, times: Array) -> Array:
         """(F, 3) target points of source points (F, 3)."""
         shift = self.place + np.array((0.0, 0.0, self.rise))
-        placed = np.asarray(self.scale * points + shift - self.drift * (times - times[0])[:, None])
+        placed = np.asarray(self.scale * points + shift - self.drift * (times - self.start)[:, None])
         if self.lift is not None:
             placed[:, 2] += self.lift
         return placed
@@ -63,9 +64,9 @@ def scaled_way(
     """
     figure_map, target, source = figures.map, figures.target, figures.source
     scale = length_scale(figures, settings)
-    drift = drift_of(figures.source_heads(figure_map.hips), source.times, scale, settings)
+    drift, start = drift_of(figures, scale, settings)
     ground = target.ground if settings.ground is None else settings.ground
-    way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
+    way = ScaledWay(scale, 0.0, drift, start, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
         hips, followed = (head(figure_map.hips)[2] for head in (figures.target_head, figures.source_head))
         return replace(way, rise=float(hips - scale * followed + ground - target.ground)), {}
@@ -115,12 +116,16 @@ def _lowest_rest(heights: Array, times: Array, seconds: float) -> float:
     return float(np.lib.stride_tricks.sliding_window_view(heights, count).max(axis=1).min())
 
 
-def drift_of(hips: Array, times: Array, scale: float, settings: RetargetSettings) -> Array:
-    """(3,) mean velocity along the ground of hips (F, 3) that is taken off, scaled; 0 unless in place."""
-    if not settings.in_place or len(times) < 2:
-        return np.zeros(3)
-    travel = (hips[-1, :2] - hips[0, :2]) / (times[-1] - times[0])
-    return np.asarray(scale * np.array([*travel, 0.0]))
+def drift_of(figures: Figures, scale: float, settings: RetargetSettings) -> tuple[Array, float]:
+    """(3,) mean velocity of the hips along the ground that is taken off, scaled, and the time it counts from.
+
+    It is 0 unless in place.
+    """
+    times, velocity, start = figures.source.times, figures.source.velocity, 0.0
+    if velocity is None:
+        hips, start = figures.source_heads(figures.map.hips), float(times[0])
+        velocity = (hips[-1] - hips[0]) / (float(times[-1]) - start) if len(times) > 1 else np.zeros(3)
+    return scale * velocity * (1.0, 1.0, 0.0) * float(settings.in_place), start
 
 
 def _spread(heads: Mapping[str, Array], hips: str) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from ...errors import InvalidInput
 from ...maths.validation import is_number, ranged, require_ranges
@@ -28,6 +29,10 @@ PAIRED = tuple(name for name in WEIGHTS if name != "head")
 """Fields of effectors that a figure has on both sides."""
 SPACES = ("foot_space", "hand_space", "head_space", "knee_space", "elbow_space")
 """Fields with the space of each effector."""
+
+
+HIGHEST = float(np.finfo(np.float32).max)
+"""Largest height in single precision, in which keys and vectors are stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +88,7 @@ class RetargetSettings:
 
     def __post_init__(self) -> None:
         require_ranges(self)
-        if self.ground is not None and not (is_number(self.ground) and math.isfinite(self.ground)):
+        if self.ground is not None and not (is_number(self.ground) and abs(self.ground) <= HIGHEST):
             raise InvalidInput(f"ground must be a height in metres, or None, not {self.ground!r}")
 
     def weight(self, name: str, is_right: bool) -> float:

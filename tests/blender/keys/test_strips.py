@@ -477,7 +477,7 @@ def test_what_is_muted_does_not_play_and_stands_in_no_ones_way(ext, rig, channel
     plays = [above, below] if muted == "neither" else [above]
     assert [action for action, _ in channels.played(rig)] == [strip.action for strip in plays]
     ranges = sorted((strip.frame_start, strip.frame_end) for strip in plays)
-    assert sorted(channels.strip_ranges(rig)) == ranges
+    assert sorted(channels.played_ranges(rig)) == ranges
     wanted = [("bone_1", "rotation_quaternion")]
     told = writer.obstacles(rig, wanted, writer.Destination.NEW_ACTION)
     assert any("rotation mode changes by keys" in words for words in told) is (muted == "neither")

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+import walks
 from retargeting import legs, played, refused, run
 
 BONES = ("spine", "spine.003", "thigh.L", "shin.L", "foot.L", "shin.R", "toe.R")
@@ -164,6 +165,36 @@ def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
     np.testing.assert_allclose(played(target, BONES, FRAMES), clean, atol=1e-3)
 
 
+@pytest.mark.parametrize("how", ["tweak above", "samples", "manual"])
+def test_a_source_plays_as_long_as_anything_moves_it(ext, source, target, how):
+    """A key of a layer above leaves the strip below its length; samples have one too, or a range by hand."""
+    action, last = source.animation_data.action, 49
+    curves = list(ext.module("ccd_rig.blender.keys.channels").fcurves_of(source))
+    bpy.context.scene.frame_end = 250
+    if how == "tweak above":
+        as_strip(source, action)
+        source.animation_data.action = bpy.data.actions.new("Tweak")
+        source.pose.bones["head"].keyframe_insert("rotation_quaternion", frame=1)
+    elif how == "samples":
+        for curve in curves:
+            curve.convert_to_samples(1, 50)
+    else:
+        action.use_frame_range, last = True, 25
+        action.frame_start, action.frame_end = 1, last
+    run(target)
+    assert target.animation_data.action.frame_range[:] == (1.0, last)
+
+
+def test_strips_that_the_action_replaces_do_not_make_a_source_longer(source, target):
+    """A strip of the same bones goes on after it."""
+    action = source.animation_data.action
+    _, strip = as_strip(source, action)
+    strip.frame_start, strip.frame_end = 101, 149
+    source.animation_data.action = action
+    run(target)
+    assert target.animation_data.action.frame_range[:] == (1.0, 49.0)
+
+
 @pytest.mark.parametrize("muted", ["track", "strip", "curves"])
 def test_a_source_that_plays_nothing_is_said(ext, source, target, muted):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
@@ -255,3 +286,74 @@ def test_a_turned_bone_between_two_that_follow_is_made_up_for(ext, source, targe
         run(rig)
         found.append(turns(rig, ("thigh.L", "shin.L", "foot.L")))
     np.testing.assert_allclose(np.abs((found[0] * found[1]).sum(axis=-1)), 1.0, atol=1e-5)
+
+
+def controlled(source):
+    """A figure of the source's size, with a root above the hips; a constraint makes it a rig of controls."""
+    rig = walks.figure()
+    rig.name = "Controlled"
+    limit = rig.pose.bones["toe.L"].constraints.new("LIMIT_ROTATION")
+    limit.owner_space = "LOCAL"
+    rig.ccd_rig.retarget.source = source
+    return rig
+
+
+def moved_root(rig, frame):
+    """The root keyed to move, turn and grow, and the spine to be shifted; shown at a frame."""
+    for at, value in ((1, 0.0), (49, 2.0)):
+        root, spine = rig.pose.bones["root"], rig.pose.bones["spine"]
+        root.location = (value, 0.0, 0.3 * value)
+        root.rotation_quaternion = (1.0, 0.2 * value, 0.0, 0.3 * value)
+        root.scale = (1.0 + 0.2 * value,) * 3
+        for channel in ("location", "rotation_quaternion", "scale"):
+            root.keyframe_insert(channel, frame=at)
+        spine.rotation_quaternion = (1.0, value, 0.0, 0.0)
+        spine.keyframe_insert("rotation_quaternion", frame=at)
+    bpy.context.scene.frame_set(frame)
+
+
+SAME = ("hips", "head", "foot.L", "foot.R", "toe.L")
+
+
+@pytest.mark.parametrize("where", ["action", "strip"])
+@pytest.mark.parametrize("frame", [1, 30])
+def test_a_root_of_controls_that_was_keyed_has_no_part_in_it(source, frame, where):
+    """A figure like the source goes where the source goes, also where one frame is shown."""
+    rig = controlled(source)
+    moved_root(rig, frame)
+    if where == "strip":
+        as_strip(rig, rig.animation_data.action)
+    else:
+        rigs.activate(rig)
+        assert bpy.ops.ccd_rig.retarget_preview() == {"FINISHED"}
+        rigs.update()
+        shown = [(rig.matrix_world @ rig.pose.bones[name].matrix).translation[:] for name in SAME]
+        np.testing.assert_allclose(shown, played(source, SAME, [frame])[0], atol=3e-3)
+    run(rig)
+    np.testing.assert_allclose(played(rig, SAME, FRAMES), played(source, SAME, FRAMES), atol=3e-3)
+
+
+def test_a_shifted_bone_of_controls_is_put_back(source):
+    """Thighs that hang free stand beside the hips by hand."""
+    rig = controlled(source)
+    with rigs.edit_bones(rig) as bones:
+        bones["thigh.L"].use_connect = False
+    rig.pose.bones["thigh.L"].location = (0.1, 0.0, 0.2)
+    run(rig)
+    np.testing.assert_allclose(played(rig, SAME, FRAMES), played(source, SAME, FRAMES), atol=3e-3)
+
+
+def test_the_report_measures_what_plays(ext, source):
+    """A constraint holds a knee straight, whatever its keys."""
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    rig = controlled(source)
+    limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
+    limit.use_limit_x = limit.use_limit_y = limit.use_limit_z = True
+    limit.owner_space = "LOCAL"
+    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    ways = [np.array(played(each, ("thigh.L", "foot.L"))) for each in (rig, source)]
+    lines = [(way[:, 1] - way[:, 0]) for way in ways]
+    length = legs(source, "thigh.L", "shin.L", "foot.L")
+    off = np.linalg.norm(lines[0] - lines[1], axis=-1).max() / length
+    assert 0.02 < done.measures.errors["left leg"] < off
+    assert any(words.startswith("left leg: ") for words in retarget.warnings(done))

@@ -157,11 +157,9 @@ def test_numbers_in_the_report_are_in_its_units(ext):
     assert retarget._ground(measured) == f"{ground}get 250.0 mm below it at most"
 
 
-@pytest.mark.parametrize(("frame", "rate"), [(11, 0.0), (20, 0.0), (34, 0.0), (14, 2.0)])
-def test_one_frame_is_shown_without_keys(ext, source, target, frame, rate):
-    """Contacts that begin or end near it count too."""
-    target.ccd_rig.retarget.source_fps = rate * bpy.context.scene.render.fps
-    run(target)
+def shown_and_baked(target, frame, **choices):
+    """(feet, 3) where Show This Frame has feet at a frame, and where Retarget's keys have them."""
+    run(target, **choices)
     bpy.context.scene.frame_set(frame)
     wanted = played(target, FEET, [frame])
     target.animation_data_clear()
@@ -171,8 +169,22 @@ def test_one_frame_is_shown_without_keys(ext, source, target, frame, rate):
     assert bpy.ops.ccd_rig.retarget_preview() == {"FINISHED"}
     rigs.update()
     assert target.animation_data is None or target.animation_data.action is None
-    shown = [(target.matrix_world @ target.pose.bones[name].matrix).translation[:] for name in FEET]
-    np.testing.assert_allclose(shown, wanted[0], atol=0.001)
+    return [(target.matrix_world @ target.pose.bones[name].matrix).translation[:] for name in FEET], wanted[0]
+
+
+@pytest.mark.parametrize(("frame", "rate"), [(11, 0.0), (20, 0.0), (34, 0.0), (14, 2.5), (80, 0.5)])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_one_frame_is_shown_without_keys(ext, source, target, frame, rate, in_place):
+    """Contacts that begin or end near it count too, and the way from the first frame does."""
+    source_fps = rate * bpy.context.scene.render.fps
+    shown, wanted = shown_and_baked(target, frame, source_fps=source_fps, in_place=in_place)
+    np.testing.assert_allclose(shown, wanted, atol=0.002)
+
+
+def test_a_frame_is_shown_as_far_as_the_object_of_the_source_has_come(ext, source, target):
+    rigs.keyed(source, {1: (0.0, 0.0, 0.0), 2: (2.0, 0.5, 0.0), 49: (2.0, 0.5, 0.0)})
+    shown, wanted = shown_and_baked(target, 34)
+    np.testing.assert_allclose(shown, wanted, atol=0.002)
 
 
 def test_a_frame_follows_the_settings_while_they_change(ext, source, target):

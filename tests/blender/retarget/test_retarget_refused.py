@@ -73,3 +73,31 @@ def test_a_reference_is_refused_without_motion(ext, source, target):
     with pytest.raises(RuntimeError, match="has no action"):
         bpy.ops.ccd_rig.retarget_reference(frame="FIRST")
     assert target.ccd_rig.retarget.reference == "REST"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        *(("--source-fps", value, "source_fps must be 0 to ") for value in ("-24", "nan", "inf")),
+        *(
+            ("--reference-frame", value, "reference_frame must be -1048574 to 1048574")
+            for value in ("nan", "1e12")
+        ),
+        *(("--ground", value, "ground must be a height in metres") for value in ("nan", "1e300")),
+    ],
+)
+def test_numbers_of_the_command_are_checked_before_anything_is_opened(
+    ext, tmp_path, capsys, option, value, words
+):
+    """Blender has frames up to 1048574."""
+    clip = tmp_path / "walk.bvh"
+    clip.write_text("")
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    files = str(clip), str(tmp_path / "none.blend"), "--report", str(tmp_path / "table.json")
+    assert main(["retarget", *files, f"{option}={value}"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_change_over_longer_than_the_motion_is_one_of_all_of_it(ext, source, target):
+    run(target, blend=1e9)
+    assert "contacts: feet drift" in target.ccd_rig.retarget.report
