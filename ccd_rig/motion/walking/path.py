@@ -152,6 +152,13 @@ def way_along(points: Array, closed: bool, shortest: float, sharpest: float = np
         rounding = min(WIDER * rounding, widest)
 
 
+def height_at(points: Array, closed: bool, part: float) -> float:
+    """Height of the line through points (P, 3) at a part of its length, seen from above."""
+    points = np.concatenate((points, points[:1])) if closed else points
+    lengths = np.concatenate(([0.0], np.cumsum(batch.length(np.diff(points[:, :2], axis=0), -1))))
+    return float(np.interp((part % 1.0 if closed else part) * lengths[-1], lengths, points[:, 2]))
+
+
 def _rounded(even: Array, width: float, closed: bool) -> Way:
     """The way through places (P, 2) at even distances, each the mean of a bell of `width` of them."""
     count, half = len(even) - 1, max(1, round(0.5 * width))
@@ -213,7 +220,7 @@ def profile_along(
     Args:
         cycle: whose leg and stride count.
         way: looked at.
-        height: of its start, metres.
+        height: of the curve at the first place, metres.
         ground: looked for below that, else above, then near the height so far.
         along: (F,) metres at which the figure is in each row.
         strides: how long steps are; the mean is over one of these.
@@ -371,7 +378,7 @@ def fitted_strides(
     Args:
         cycle: whose leg and step count.
         way: along which.
-        height: of the way's start, see `plan_walk`.
+        height: of the curve at `offset`, see `plan_walk`.
         ground: in its first row.
         offset, end: metres along the way between which there is a walk.
 
