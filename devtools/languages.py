@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":  # a script has its own folder on the path
     sys.path.insert(0, str(ROOT))
 
-from devtools import extension  # noqa: E402
+from devtools import drawing, extension  # noqa: E402
 from devtools.message_templates import SourceTexts, is_text  # noqa: E402
 
 FOLDER = ROOT / "ccd_rig/blender/languages"
@@ -105,7 +105,7 @@ def texts(root: Path) -> dict[str, str]:
             name = file.relative_to(root).as_posix()
             if name.startswith(ENGLISH) or (_is_core(name) and name not in CORE):
                 continue
-            for line, text in SourceTexts(ast.parse(file.read_text(encoding="utf-8"))).texts():
+            for line, text in SourceTexts(drawing.tree(file)).texts():
                 if text not in keys and not _is_left_out(text):
                     for each in _in_panel_words(text, name, root):
                         places.setdefault(each, f"{name}:{line}")
@@ -121,7 +121,7 @@ def _is_core(name: str) -> bool:
 
 
 def _constants(file: Path) -> set[str]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = drawing.tree(file)
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and is_text(node)}
 
 
@@ -129,7 +129,7 @@ def _in_panel_words(text: str, name: str, root: Path) -> tuple[str, ...]:
     """Return a message of the core as the function `panel_words` changes it."""
     if name != "ccd_rig/solvers/closed_forms.py":
         return (text,)
-    tree = ast.parse((root / "ccd_rig/blender/solve/methods.py").read_text(encoding="utf-8"))
+    tree = drawing.tree(root / "ccd_rig/blender/solve/methods.py")
     function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "panel_words")
     loop = next(n for n in function.body if isinstance(n, ast.For))
     for core, panel in ast.literal_eval(loop.iter):

@@ -184,25 +184,25 @@ class PlaneGoal(ChainGoal):
 }
 
 
-@pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
-def test_a_goal_is_added(place, solver):
+def test_a_goal_is_added(place):
     """A plane for a bone's tail: solved beside a point, by each method."""
     followed(
         place,
         "a goal",
         GOAL,
-        f"""
+        """
 from ccd_rig import *
 from mathutils import Vector
 skeleton, pose = planar_chain([1.0, 1.0, 1.0], [0.2, 0.2, 0.2])
 names = [joint.name for joint in skeleton.joints]
 plane = PlaneGoal(names[2], Vector((0.3, 0.0, 0.0)), Vector((1.0, 0.0, 0.0)))
 point = PositionGoal(names[1], Vector((0.9, 0.9, 0.0)))
-result = solve(skeleton, pose, [plane, point], SolverSettings(solver=Solver.{solver}))
-assert result.status is SolveStatus.CONVERGED, result
-tail = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
-assert abs(tail.x - 0.3) < 1e-3, tail
-assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
+for solver in Solver:
+    result = solve(skeleton, pose, [plane, point], SolverSettings(solver=solver))
+    assert result.status is SolveStatus.CONVERGED, result
+    tail = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
+    assert abs(tail.x - 0.3) < 1e-3, tail
+    assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
 """,
     )
 

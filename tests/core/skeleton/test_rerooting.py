@@ -8,6 +8,7 @@ import random
 import pytest
 from chains import EXACT, FLOAT32, SOLVE, bones, legal_pose, random_rotation, random_skeleton, straight
 from mathutils import Quaternion, Vector
+from seeds import few_of
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import (
@@ -79,7 +80,7 @@ def assert_same_bones(before, after, tolerance):
         assert angle_between(place.rotation, after[name].rotation) <= FLOAT32, name
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few_of(range(60), 15))
 def test_every_bone_stays_where_it_is(seed):
     rng = random.Random(seed)
     skeleton, pose = random_tree(rng, rng.randrange(1, 12))
@@ -106,7 +107,7 @@ def limits_by_joint(skeleton, pose):
     return found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few_of(range(60), 15))
 def test_limits_are_as_far_off_as_before(seed):
     rng = random.Random(1000 + seed)
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
@@ -129,7 +130,7 @@ def test_limits_are_as_far_off_as_before(seed):
         assert joint.comfort is None or same.comfort.tolerance == joint.comfort.tolerance
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few_of(range(60), 15))
 def test_rerooting_back_gives_the_original(seed):
     rng = random.Random(2000 + seed)
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
@@ -166,7 +167,7 @@ def test_rerooting_back_gives_the_original(seed):
             assert violation(same.limit, q) == pytest.approx(violation(joint.limit, q), abs=FLOAT32)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few_of(range(60), 15))
 def test_a_pose_hangs_back_on_the_original(seed):
     rng = random.Random(2500 + seed)
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
