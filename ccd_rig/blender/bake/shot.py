@@ -235,9 +235,10 @@ def _solve(
     if not shot.preroll:  # a loop is solved round and round
         note_loop(bake_frames, shot.preroll, after, shot.task.solving.reference)
     if shot.task.solved is None:
+        has_beyond = not shot.preroll and not bake_frames.is_loop
         solver = FrameSolver(bake_frames, shot.task.solving)
-        yield from shown(solver.solve_with({}), progress)
-        if not shot.preroll and not bake_frames.is_loop:
+        yield from shown(solver.solve_with({}, has_beyond), progress)
+        if has_beyond:
             yield from _solve_beyond(shot, solver, frames, progress._replace(done=progress.total))
 
 
@@ -271,14 +272,15 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
     """
     step, solving = shot.task.settings.step, shot.task.solving
     sides: dict[int, FrameSolver] = {}
+    evaluated: dict[int, list[Shown]] = {-1: [], 1: []}  # frames before and after the range, outwards
     for count in MARGINS:
         touched = [way for way, is_moved in zip((-1, 1), solver.moved_ends(sides), strict=True) if is_moved]
         if not touched:
             return
         for way in touched:
             edge = shot.frames[0 if way < 0 else -1]
-            there: list[Shown] = []
-            for k in range(1, count + 1):
+            there = evaluated[way]
+            for k in range(len(there) + 1, count + 1):
                 now = frames.look(edge + way * step * k)
                 if there and now.layout is not there[0].layout:
                     break
@@ -288,7 +290,7 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
             if samples is not None:
                 block, times = _Block.of(shot.task, samples), samples.frames.tolist()
                 sides[way] = FrameSolver(_bake_frames(shot.task, [block], times), solving)
-        yield from shown(solver.solve_with(sides), progress)
+        yield from shown(solver.solve_with(sides, count < MARGINS[-1]), progress)
 
 
 def _reachable(frames: Frames, there: Sequence[Shown], way: int) -> Samples | None:
@@ -337,15 +339,21 @@ class FrameSolver:
             moved.append(bool(frames.smoothed.get(int(outermost))))
         return moved[0], moved[1]
 
-    def solve_with(self, beyond: Mapping[int, FrameSolver]) -> SolvedCounts:
-        """Solve all runs as one motion, with frames before (-1) and after (1) the range."""
+    def solve_with(self, beyond: Mapping[int, FrameSolver], can_grow: bool = False) -> SolvedCounts:
+        """Solve all runs as one motion, with frames before (-1) and after (1) the range.
+
+        With `can_grow` it ends once smoothing has moved both ends: more frames beyond them are solved anyway.
+        """
         solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
         runs = [(solver.bake_frames, rows) for solver in solvers for rows in solver._runs]
         batches = [Batch.of(bake_frames, rows, self.settings) for bake_frames, rows in runs]
         bake_frames, period = self.bake_frames, 0
         if bake_frames.is_loop:
             period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
-        yield from solve_batches(batches, period)
+        for count in solve_batches(batches, period):
+            yield count
+            if can_grow and batches[0].smoothed[0] and batches[-1].smoothed[-1]:
+                break
         for (frames, rows), batch in zip(runs, batches, strict=True):
             frames.smoothed.update(zip(rows.tolist(), map(tuple, batch.smoothed), strict=True))
             if frames is bake_frames:

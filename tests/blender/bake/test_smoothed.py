@@ -146,13 +146,16 @@ def test_each_run_of_frames_is_one_line_of_the_report(ext):
     ]
 
 
-def through_its_axis():
-    """A straight chain whose target goes a figure of eight through its axis: at frame 31 and at both ends."""
+def through_its_axis(period=60):
+    """A straight chain whose target goes a figure of eight through its axis: at frame 31 and at both ends.
+
+    `period`: frames of a round.
+    """
     rig, target = arm(12)
     target.animation_data_clear()
     length = sum(bone.bone.length for bone in rig.pose.bones)
     for frame in range(-60, 122):
-        a = 2.0 * math.pi * (frame - 1) / 60
+        a = 2.0 * math.pi * (frame - 1) / period
         target.location = Vector((0.25 * math.sin(a), 0.18 * math.sin(2 * a), 0.85)) * length
         target.keyframe_insert("location", frame=frame)
     return rig
@@ -168,6 +171,35 @@ def test_a_shorter_range_gives_the_same_poses(bake, span):
     same = whole[first + 40 : last + 41]
     same = np.where((part * same).sum(-1, keepdims=True) < 0.0, -same, same)
     assert math.degrees(2.0 * np.linalg.norm(part - same, axis=-1).max()) < 1e-3
+
+
+def test_frames_beyond_a_range_are_evaluated_once(bake, ext, monkeypatch):
+    """The arm is smoothed up to both ends, however few frames beyond them are solved with the range."""
+    evaluation, shot = (ext.module(f"ccd_rig.blender.{each}") for each in ("scene.evaluation", "bake.shot"))
+    look, solve_batches = evaluation.Frames.look, shot.solve_batches
+    looked, begun, ended = [], [], []
+
+    def watched_look(self, frame):
+        looked.append(frame)
+        return look(self, frame)
+
+    def watched_solve(batches, period=0):
+        begun.append(batches)
+        yield from solve_batches(batches, period)
+        ended.append(batches)
+
+    rig = through_its_axis(12)
+    with rigs.edit_bones(rig) as bones:
+        other = bones.new("other")
+        other.head, other.tail = (3.0, 0.0, 0.0), (3.0, 0.0, 1.0)
+    rigs.reach(rig, "other", rigs.empty("Elsewhere", (3.5, 0.2, 0.5)), "Other")
+    monkeypatch.setattr(evaluation.Frames, "look", watched_look)
+    monkeypatch.setattr(shot, "solve_batches", watched_solve)
+    report, _ = baked(bake, rig, 30, 33)
+    assert named(report) == {30, 31, 32, 33}
+    beyond = [frame for frame in looked if not 30 <= frame <= 34]
+    assert len(beyond) == len(set(beyond)) > 16
+    assert 1 <= len(ended) < len(begun)  # nothing else is solved once both ends have moved
 
 
 def test_what_another_hand_lets_go_does_not_part_a_motion(bake):
