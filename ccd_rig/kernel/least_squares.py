@@ -590,7 +590,7 @@ def reach(p, slow_ratio):
             # Ratio of actual to predicted reduction (More 1978): curvature needs damping.
             gain = (square - p.square) / max(square - predicted, 1e-30)
             if gain > 0.75:
-                damping = max(0.3 * damping, 1e-6)
+                damping = max(0.3 * damping, 1e-12)
             elif gain < 0.25:
                 damping *= 2.0
             growth = 5.0
@@ -808,7 +808,7 @@ def settle(p):
             restore(p, 0)
             evaluate(p)
             most = 0.25 * min(most, longest)
-    p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
+    p.is_stationary = p.is_stationary or (part == PULL and force <= FIRST_PULL * sqrt(missed_square(p)))
     return has_moved and (p.is_stationary or p.has_missed_earlier)
 
 
@@ -958,9 +958,10 @@ def return_to_kept_goals(p):
 
 
 def activate_pressed_normals(p, i, push, least):
-    """Make the normals of a joint active that a push presses against by more than `least`; whether there are any.
+    """Make the normals of a joint active that a push presses against; whether there are any.
 
-    The most pressed comes first: in an oblique corner the push that it leaves may press against no other.
+    It presses by more than `least`. The most pressed normal comes first: in an oblique corner the push that
+    it leaves may press against no other.
     """
     more = False
     for _ in range(p.normal_count[i]):
