@@ -108,11 +108,14 @@ def _check_slerp(at: Array, keys: Array, when: Array) -> None:
     outside = when[~((when >= at[0]) & (when <= at[-1]))]
     if len(outside):
         raise InvalidInput(f"frame {outside[0]:g} lies outside the solved range {at[0]:g} to {at[-1]:g}")
-    sizes = length(keys, axis=-1)
+    with np.errstate(over="ignore"):
+        sizes = length(keys, axis=-1)
     good = np.isfinite(sizes) & (sizes > 0.0)
     if not good.all():
         frame, joint = np.argwhere(~good)[0]
-        raise InvalidInput(f"the rotation of joint {joint} at frame {at[frame]:g} is zero or not a number")
+        raise InvalidInput(
+            f"the rotation of joint {joint} at frame {at[frame]:g} is zero, huge or not a number"
+        )
 
 
 def straight_on(at: Array, places: Array, values: Array) -> Array:

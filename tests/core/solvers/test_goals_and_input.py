@@ -158,7 +158,7 @@ def test_a_goal_on_bones_without_length_weighs_as_much_in_any_unit(kind, solver)
     """Powers of two change no digit: one pose in metres, kilometres and millimetres."""
     poses = set()
     for unit in (2.0**-10, 1.0, 2.0**10):
-        root = Joint("root", mass=1.0, mass_point=(0.3 * unit, 0.5 * unit, 0.0))
+        root = Joint("root", length=0.0, mass=1.0, mass_point=(0.3 * unit, 0.5 * unit, 0.0))
         arm = Joint(
             "arm",
             0,
