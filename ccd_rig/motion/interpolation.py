@@ -172,7 +172,9 @@ def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
 
 def _lifted_beam(beam: _Beam, least: Array, fixed: Mask) -> Array:
     """(N,) a beam that is nowhere below `least` (N,), and 0 where it is `fixed`, by the least forces."""
-    held, forces, lift = np.zeros(len(least), np.bool_), np.zeros(len(least)), np.zeros(len(least))
+    held: Mask = np.zeros(len(least), np.bool_)
+    forces: Array = np.zeros(len(least))
+    lift: Array = np.zeros(len(least))
     close = 1e-9 * float(least.max())
     for _ in range(3 * len(least)):
         missing = np.where(held | fixed, 0.0, least - lift)
@@ -192,7 +194,7 @@ def _lifted_beam(beam: _Beam, least: Array, fixed: Mask) -> Array:
             held &= ~(pulls & (forces <= 1e-12 * np.abs(exact).max()))
             forces[~held] = 0.0
         forces = exact
-    return np.maximum(lift, least)
+    return np.asarray(np.maximum(lift, least))
 
 
 class _Beam:
