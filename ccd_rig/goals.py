@@ -19,7 +19,6 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .kernel import LEVER
 from .maths.batch import unit_rows
 from .maths.validation import angle, frozen_rotation, frozen_vector, is_number, is_whole, shown
 from .skeleton.joints import Skeleton
@@ -149,7 +148,6 @@ GOAL_ROW = {
     "goal_axis_joint": 0,
     "goal_scale": 0.0,
     "goal_angle": 0.0,
-    "goal_lever": 1.0,
     "goal_tip": 0,
 }
 """The kernel's tables of goals, see `kernel.Problem`, with the values of a goal that has none of its own."""
@@ -183,9 +181,6 @@ class FrameGoal(ChainGoal):
         # Rotations below a joint that does not inherit them do not turn the frame.
         pivots = [i for i in skeleton.chain(self.joint) if i in skeleton.pivots]
         return set(self.joints(skeleton)).difference(range(max(pivots, default=0)))
-
-    def row(self, skeleton: Skeleton) -> dict[str, Any]:
-        return {**super().row(skeleton), "goal_lever": LEVER * self.reach(skeleton) or 1.0}
 
 
 @dataclass(frozen=True)
@@ -535,8 +530,13 @@ class BalanceGoal(Goal):
         return tuple(i for i in skeleton.chain(self.joint, self.chain_length) if i in carrying)
 
     def reach(self, skeleton: Skeleton) -> float:
-        """The length of all bones with mass."""
-        return math.fsum(joint.length for joint in skeleton.joints if joint.mass > 0.0)
+        """The length of the longest stretched chain to a mass."""
+        reaches = [
+            _links(skeleton, skeleton.chain(joint.name)) + Vector(joint.centre).length
+            for joint in skeleton.joints
+            if joint.mass > 0.0
+        ]
+        return max(reaches, default=0.0)
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         total_mass(skeleton)

@@ -255,8 +255,8 @@ def effector_square(p):
             off = subtract(vector_at(p.effector, 3 * k), vector_at(p.target, 4 * k))
             sum_ += p.goal_weight[k] * dot(off, off)
         elif kind == ORIENTATION or kind == DIRECTION:
-            angle = frame_miss(p, k)
-            sum_ += p.goal_weight[k] * angle * angle * p.goal_lever[k] * p.goal_lever[k]
+            off_by = frame_miss(p, k) * LEVER * p.reach
+            sum_ += p.goal_weight[k] * off_by * off_by
     return sum_
 
 
@@ -277,7 +277,7 @@ def gather_pairs(p, i):
 
     `profile`: sum w b a^T; the first pair is stored beside it.
     """
-    count = 0
+    count, by_angle = 0, LEVER * p.reach * LEVER * p.reach
     for n in range(9):
         p.profile[n] = 0.0
     head = vector_at(p.head, 3 * i)
@@ -294,14 +294,15 @@ def gather_pairs(p, i):
                 arm = subtract(lever_head, head)
             count = add_pair(p, count, arm, aim, weight)
         elif kind == ORIENTATION:
-            lever = weight * p.goal_lever[k] * p.goal_lever[k]
             for axis in range(3):
                 way = Vector(1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0)
                 present = rotate(quaternion_at(p.effector_frame, 4 * k), way)
-                count = add_pair(p, count, present, rotate(quaternion_at(p.target, 4 * k), way), lever)
+                count = add_pair(
+                    p, count, present, rotate(quaternion_at(p.target, 4 * k), way), weight * by_angle
+                )
         elif kind == DIRECTION:
             present = rotate(quaternion_at(p.effector_frame, 4 * k), vector_at(p.goal_axis, 3 * k))
-            count = add_pair(p, count, present, target, weight * p.goal_lever[k] * p.goal_lever[k])
+            count = add_pair(p, count, present, target, weight * by_angle)
         elif kind == POLE:
             if i == p.goal_root[k]:
                 if p.placed < p.evaluated_count:

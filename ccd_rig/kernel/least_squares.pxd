@@ -49,7 +49,8 @@ cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
 @cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_better=cython.bint)
 cdef bint settle(Problem p) noexcept nogil
-cdef void activate_pressed_normals(Problem p) noexcept nogil
+@cython.locals(pressed=cython.Py_ssize_t, more=cython.bint)
+cdef bint activate_pressed_normals(Problem p, Py_ssize_t i, Vector push, double least) noexcept nogil
 @cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
 cdef bint stop_at_borders(Problem p, double most) noexcept nogil
 @cython.locals(x=double, y=double, z=double)

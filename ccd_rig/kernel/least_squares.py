@@ -455,12 +455,8 @@ def activate_limits(p):
             lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
             if not p.is_fixed[column] and upper - lower < 2.0 * pi:
                 more = stop_at_bound(p, column, p.angle[i], lower, upper, p.mobility[3 * i]) or more
-        for n in range(p.normal_count[i]):
-            if not p.is_active[NORMALS * i + n]:
-                step = vector_at(p.step, p.first_column[i])
-                if dot(step, vector_at(p.normals, 3 * (NORMALS * i + n))) > 1e-9:
-                    activate_normal(p, i, n)
-                    more = True
+        if p.normal_count[i] > 0:
+            more = activate_pressed_normals(p, i, vector_at(p.step, p.first_column[i]), 1e-9) or more
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             if not p.is_fixed[column]:
                 slide, scale = p.column_slide[column], p.reach * p.mobility[3 * i]
@@ -593,7 +589,7 @@ def reach(p, slow_ratio):
             # Ratio of actual to predicted reduction (More 1978): curvature needs damping.
             gain = (square - p.square) / max(square - predicted, 1e-30)
             if gain > 0.75:
-                damping = max(0.3 * damping, 1e-6)
+                damping = max(0.3 * damping, 1e-12)
             elif gain < 0.25:
                 damping *= 2.0
             growth = 5.0
@@ -774,7 +770,9 @@ def settle(p):
         value = settled_square(p, pull)
         measure_borders(p)
         reset_active_set(p, 0.0)
-        activate_pressed_normals(p)
+        for i in range(p.joints):
+            if p.normal_count[i] > 0:
+                activate_pressed_normals(p, i, vector_at(p.right_side, p.first_column[i]), 0.0)
         for _ in range(p.columns):
             force = solve_curved(p, pull)
             if not activate_limits(p) and not stop_at_borders(p, most):
@@ -809,7 +807,7 @@ def settle(p):
             restore(p, 0)
             evaluate(p)
             most = 0.25 * min(most, longest)
-    p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
+    p.is_stationary = p.is_stationary or (part == PULL and force <= FIRST_PULL * sqrt(missed_square(p)))
     return has_moved and (p.is_stationary or p.has_missed_earlier)
 
 
@@ -958,16 +956,27 @@ def return_to_kept_goals(p):
     p.only_kept = False
 
 
-def activate_pressed_normals(p):
-    """Make the normals active that `right_side` presses against."""
-    for i in range(p.joints):
+def activate_pressed_normals(p, i, push, least):
+    """Make the normals of a joint active that a push presses against; whether there are any.
+
+    It presses by more than `least`. The most pressed normal comes first: in an oblique corner the push that
+    it leaves may press against no other.
+    """
+    more = False
+    for _ in range(p.normal_count[i]):
+        pressed, most = -1, least
         for n in range(p.normal_count[i]):
-            normal = vector_at(p.normals, 3 * (NORMALS * i + n))
-            if (
-                not p.is_active[NORMALS * i + n]
-                and dot(vector_at(p.right_side, p.first_column[i]), normal) > 0.0
-            ):
-                activate_normal(p, i, n)
+            along = dot(push, vector_at(p.normals, 3 * (NORMALS * i + n)))
+            if not p.is_active[NORMALS * i + n] and along > most:
+                pressed, most = n, along
+        if pressed < 0:
+            break
+        activate_normal(p, i, pressed)
+        more = True
+        for n in range(p.active_count[i]):
+            basis = vector_at(p.active_basis, 9 * i + 3 * n)
+            push = subtract(push, scaled(basis, dot(push, basis)))
+    return more
 
 
 def stop_at_borders(p, most):

@@ -37,12 +37,12 @@ cdef double part_of_step(Problem p, double first) noexcept nogil
 cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, Py_ssize_t number) noexcept nogil
 @cython.locals(had_run_out=cython.bint)
 cdef int retry(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, int status) noexcept nogil
-@cython.locals(is_retry=cython.bint, is_settled=cython.bint)
+@cython.locals(number=cython.Py_ssize_t, is_settled=cython.bint)
 cdef int minimise_error(Problem p, bint had_run_out) noexcept nogil
 @cython.locals(is_settled=cython.bint, are_all=cython.bint, near=cython.bint)
 cdef bint solve_ranks(Problem p, double slow_ratio, double slack_part) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t)
-cdef double projected_gradient(Problem p) noexcept nogil
+cdef double projected_gradient(Problem p, Py_ssize_t last) noexcept nogil
 cdef double largest_part(Problem p) noexcept nogil
 cdef void load_pose(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 cdef void load_bones(Problem p, const double[:, ::1] offsets, const double[:, ::1] rests, Py_ssize_t number) noexcept nogil

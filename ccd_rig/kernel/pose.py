@@ -629,25 +629,23 @@ def minimise_error(p, had_run_out):
     begin_try(p)
     p.ran_out = had_run_out
     measure(p)
-    is_retry = not p.by_passes
     slow_gain, is_settled = 1.0 - STRICT, False
-    if is_retry and p.has_reference:
+    if not p.by_passes and p.has_reference:
         load_reference_pose(p)
         is_settled = solve_ranks(p, 1.0 - slow_gain, REFERENCE_SLACK if p.starts_at_reference else 0.0)
         restore(p, BEST)
     evaluate(p)
-    for _ in range(FINAL_ROUNDS):
-        if is_retry and not is_settled and projected_gradient(p) > STATIONARY:
-            is_settled = solve_ranks(p, 1.0 - slow_gain, 0.0)
-            slow_gain *= 0.1
-            restore(p, BEST)
-            evaluate(p)
+    for number in range(FINAL_ROUNDS + 1):
         if p.error_ratio <= p.met_ratio:
             return CONVERGED
-        if is_settled or projected_gradient(p) <= STATIONARY:
+        if projected_gradient(p, first_missed_rank(p) if is_settled else p.last_rank) <= STATIONARY:
             return OPTIMAL
-        if not is_retry or p.ran_out:
+        if p.by_passes or number == FINAL_ROUNDS or (number > 0 and p.ran_out):
             break
+        is_settled = solve_ranks(p, 1.0 - slow_gain, 0.0)
+        slow_gain *= 0.1
+        restore(p, BEST)
+        evaluate(p)
     return ITERATION_LIMIT if p.ran_out else STALLED
 
 
@@ -705,16 +703,20 @@ def solve_ranks(p, slow_ratio, slack_part):
     return False
 
 
-def projected_gradient(p):
+def projected_gradient(p, last):
     """The norm of the error's gradient, projected into the limits; 0 where the pose is stationary.
 
     It is the largest part of the gradient that belongs to a joint, divided by the residual times the longest
-    lever: a cosine, as in MINPACK's test of the gradient (More 1978). A goal that gives way to others is
-    tested in their null space.
+    lever: a cosine, as in MINPACK's test of the gradient (More 1978). Stiffness does not count. A goal that
+    gives way to others is tested in their null space.
+
+    Args:
+        last: rank of the last goals that are tested. Beside a missed rank the next ones are stationary where
+            second derivatives balance, as in `settle`.
     """
     steepest = 0.0
     p.is_equal = False
-    for rank in range(p.last_rank + 1):
+    for rank in range(last + 1):
         lever, square = 0.0, 0.0
         for column in range(p.columns):
             p.gradient[column] = 0.0
@@ -730,15 +732,16 @@ def projected_gradient(p):
                         p.gradient[column] += serving * p.residual[row]
         if square == 0.0:
             continue
-        for column in range(p.columns):
-            part = 0.0
-            for k in range(p.goals):
-                if p.goal_rank[k] == rank:
-                    for row in range(p.first_row[k], p.first_row[k + 1]):
-                        at = row * p.columns + column
-                        serving = p.serving[at] if p.masked else p.slope[at]
-                        part += serving * serving
-            lever = max(lever, part)
+        for i in range(p.joints):
+            for column in range(p.first_column[i], p.first_column[i + 1]):
+                part = 0.0
+                for k in range(p.goals):
+                    if p.goal_rank[k] == rank:
+                        for row in range(p.first_row[k], p.first_row[k + 1]):
+                            at = row * p.columns + column
+                            serving = p.serving[at] if p.masked else p.slope[at]
+                            part += serving * serving
+                lever = max(lever, part / (p.mobility[3 * i] * p.mobility[3 * i]))
         if lever == 0.0:
             continue
         p.stage = rank - 1
@@ -758,15 +761,15 @@ def projected_gradient(p):
 
 
 def largest_part(p):
-    """The largest part of the step that belongs to a joint or slide."""
+    """The largest part of the step that belongs to a joint or slide, with stiffness taken out."""
     largest = 0.0
     for i in range(p.joints):
         column, square = p.first_column[i], 0.0
         for k in range(column, column + p.width[i]):
             square += p.step[k] * p.step[k]
-        largest = max(largest, sqrt(square))
         for k in range(column + p.width[i], p.first_column[i + 1]):
-            largest = max(largest, sqrt(p.step[k] * p.step[k]))
+            square = max(square, p.step[k] * p.step[k])
+        largest = max(largest, sqrt(square) / p.mobility[3 * i])
     return largest
 
 

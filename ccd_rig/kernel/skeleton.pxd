@@ -29,7 +29,7 @@ cdef class Problem:
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
     cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
-    cdef double[::1] max_step, comfort, goal_lever, row_offset, first_residual
+    cdef double[::1] max_step, comfort, row_offset, first_residual
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of
     cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count

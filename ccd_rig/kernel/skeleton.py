@@ -100,7 +100,7 @@ class Problem:
                 first_slide (J + 1), slide_axis (3S), slide_range (2S);
                 coupled_joint, coupled_driver (C), coupled_axis (3C), first_knot (C + 1), knots (KNOT each);
                 goal_kind (G), goal_joint (G), goal_root (G), goal_rank (G), goal_point (3G), goal_weight (G),
-                goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G), goal_lever (G);
+                goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G);
                 goal_axis and goal_scale of a balance: its axis, or 0, and 1 if what is across it counts;
                 goal_tip (G) 1 where the last two joints are solved by the law of cosines; 2 where the two
                 that move a limb's point start from it, its middle joint about the first axis of its metric;
@@ -205,7 +205,6 @@ class Problem:
         self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
         self.goal_scale = checked_sizes(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
-        self.goal_lever = checked_sizes(tables, "goal_lever", goals)
         self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 2)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)

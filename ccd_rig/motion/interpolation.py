@@ -108,11 +108,14 @@ def _check_slerp(at: Array, keys: Array, when: Array) -> None:
     outside = when[~((when >= at[0]) & (when <= at[-1]))]
     if len(outside):
         raise InvalidInput(f"frame {outside[0]:g} lies outside the solved range {at[0]:g} to {at[-1]:g}")
-    sizes = length(keys, axis=-1)
+    with np.errstate(over="ignore"):
+        sizes = length(keys, axis=-1)
     good = np.isfinite(sizes) & (sizes > 0.0)
     if not good.all():
         frame, joint = np.argwhere(~good)[0]
-        raise InvalidInput(f"the rotation of joint {joint} at frame {at[frame]:g} is zero or not a number")
+        raise InvalidInput(
+            f"the rotation of joint {joint} at frame {at[frame]:g} is zero, huge or not a number"
+        )
 
 
 def straight_on(at: Array, places: Array, values: Array) -> Array:
@@ -159,29 +162,30 @@ def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
     """
     lift: Array = np.zeros(len(times))
     free = np.flatnonzero(~fixed)
+    least = np.where(fixed, 0.0, np.maximum(needed, 0.0))
     for run in np.split(free, np.flatnonzero(np.diff(free) > 2) + 1):  # two fixed frames cut the beam
-        least = np.maximum(needed[run], 0.0)
-        if least.any():
-            first = max(run[0] - 2, 0)
-            bends = second_differences(times[first : run[-1] + 3])[:, run - first]
-            lift[run] = _lift_of_run(bends, least, reach)
+        if least[run].any():
+            near = slice(max(run[0] - 2, 0), run[-1] + 3)
+            lift[near] = _lifted_beam(_Beam(times[near], 0.5 * reach), least[near], fixed[near])
     return lift
 
 
-def _lift_of_run(bends: Array, least: Array, reach: float) -> Array:
-    """(R,) the `least_lift` of R frames that no two fixed ones part; `bends` (., R): second differences."""
-    flexes = np.linalg.inv(np.eye(len(least)) + (0.5 * reach) ** 4 * bends.T @ bends)
+def _lifted_beam(beam: _Beam, least: Array, fixed: Mask) -> Array:
+    """(N,) a beam that is nowhere below `least` (N,), and 0 where it is `fixed`, by the least forces."""
+    held: Mask = np.zeros(len(least), np.bool_)
     forces: Array = np.zeros(len(least))
-    held = np.zeros(len(least), np.bool_)
+    lift: Array = np.zeros(len(least))
     close = 1e-9 * float(least.max())
     for _ in range(3 * len(least)):
-        missing = np.where(held, -np.inf, least - flexes @ forces)
+        missing = np.where(held | fixed, 0.0, least - lift)
         if missing.max() <= close:
             break
-        held[missing.argmax()] = True
+        short = np.flatnonzero(missing > close)
+        for run in np.split(short, np.flatnonzero(np.diff(short) > 1) + 1):
+            held[run[missing[run].argmax()]] = True
         while True:
-            exact = np.zeros(len(least))
-            exact[held] = np.linalg.solve(flexes[np.ix_(held, held)], least[held])
+            lift = beam.pinned(np.where(held, least, 0.0), held | fixed)
+            exact = np.where(held, beam.forces(lift), 0.0)
             pulls = held & (exact <= 0.0)
             if not pulls.any():
                 break
@@ -190,4 +194,52 @@ def _lift_of_run(bends: Array, least: Array, reach: float) -> Array:
             held &= ~(pulls & (forces <= 1e-12 * np.abs(exact).max()))
             forces[~held] = 0.0
         forces = exact
-    return np.asarray(np.maximum(flexes @ forces, least))
+    return np.asarray(np.maximum(lift, least))
+
+
+class _Beam:
+    """A beam on an elastic bed: its matrix 1 + stiffness^4 D^T D, with D the second differences."""
+
+    def __init__(self, times: Array, stiffness: float) -> None:
+        count = len(times)
+        before, after = times[1:-1] - times[:-2], times[2:] - times[1:-1]
+        first, last = 2.0 / (before * (before + after)), 2.0 / (after * (before + after))
+        rows = first, -2.0 / (before * after), last
+        self._bands = [np.ones(count), np.zeros(count), np.zeros(count)]  # diagonals k, at the upper row
+        for j in range(3):
+            for k in range(j, 3):
+                self._bands[k - j][j : j + count - 2] += stiffness**4 * rows[j] * rows[k]
+
+    def forces(self, lift: Array) -> Array:
+        """(N,) forces that give the beam a shape."""
+        forces = self._bands[0] * lift
+        for k in (1, 2):
+            forces[:-k] += self._bands[k][:-k] * lift[k:]
+            forces[k:] += self._bands[k][:-k] * lift[:-k]
+        return forces
+
+    def pinned(self, lift: Array, is_pinned: Mask) -> Array:
+        """(N,) the shape without forces but at pinned places, where it is `lift`; `lift` is 0 elsewhere.
+
+        By the factors L D L^T of the band (Golub and Van Loan 2013, "Matrix Computations", section 4.3).
+        """
+        free = ~is_pinned
+        rights = np.where(free, -self.forces(lift), lift).tolist()
+        middle = np.where(free, self._bands[0], 1.0).tolist()
+        near, far = (
+            np.where(free[:-k] & free[k:], self._bands[k][:-k], 0.0).tolist() + [0.0] * k for k in (1, 2)
+        )
+        size = len(rights)
+        for i in range(size):
+            pivot, value = middle[i], rights[i]
+            for k, entry in ((1, near[i]), (2, far[i])):
+                if entry != 0.0:
+                    middle[i + k] -= entry * entry / pivot
+                    rights[i + k] -= entry / pivot * value
+            if i + 2 < size:
+                near[i + 1] -= near[i] * far[i] / pivot
+        for i in range(size - 1, -1, -1):
+            beyond = near[i] * rights[i + 1] if i + 1 < size else 0.0
+            beyond += far[i] * rights[i + 2] if i + 2 < size else 0.0
+            rights[i] = (rights[i] - beyond) / middle[i]
+        return np.array(rights)

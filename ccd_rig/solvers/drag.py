@@ -7,7 +7,7 @@ not on its path. Pins are served first: a pull moves a pinned bone only where li
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +22,7 @@ from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
-from .pose_search import STATUSES, PoseSearch
+from .pose_search import STATUSES, PoseSearch, Starts
 from .problem_tables import reach_of_goals, stored_targets
 from .soft_reach import stretched
 
@@ -362,7 +362,8 @@ class Drag:
             for goal, start, reach in zip(pulls, self.starts, self._reaches, strict=True)
         ]
         targets = [*stored_targets(eased), *self._targets[len(pulls) :]]
-        search, solved = self._search, self._search.solve(*reference, targets, reference)
+        search = self._search
+        solved = search.solve(*reference, targets, reference, self._starts(search))
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         if self._support is not None:
             # An inequality: a goal only where the pose would come near the support's edge or leave it.
@@ -371,7 +372,7 @@ class Drag:
             if (above - centre).length > self._near:
                 search = self._balanced
                 targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]
-                solved = search.solve(*reference, targets, reference)
+                solved = search.solve(*reference, targets, reference, self._starts(search))
                 pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         errors = search.errors(solved, [*stored_targets(pulls), *targets[len(pulls) :]])
         status = STATUSES[solved.statuses[0]]
@@ -380,6 +381,10 @@ class Drag:
         elif status is SolveStatus.CONVERGED:  # eased short of a point
             status = SolveStatus.OPTIMAL
         return SolveResult(pose, status, int(solved.steps[0]), errors)
+
+    def _starts(self, search: PoseSearch) -> Callable[[], Starts] | None:
+        """What makes other starts: the same ones for all points."""
+        return search.templates if search.settings.restarts else None
 
 
 def drag(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -222,8 +223,16 @@ def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
 
 
 def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
-    """The length of the longest chain: the kernel's unit of length."""
-    return max(goal.reach(skeleton) for goal in goals) or 1.0
+    """The length of the longest chain: the kernel's unit of length.
+
+    Chains without a length take that of all bones and slides: results do not depend on the model's unit.
+    """
+    return (
+        max(goal.reach(skeleton) for goal in goals)
+        or math.fsum(joint.offset.length + joint.length for joint in skeleton.joints)
+        or math.fsum(slide.upper - slide.lower for joint in skeleton.joints for slide in joint.slides)
+        or 1.0
+    )
 
 
 def windowed(goals: Sequence[Goal]) -> tuple[int, ...]:

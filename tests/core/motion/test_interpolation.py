@@ -174,6 +174,7 @@ def test_input_is_not_changed():
         ([0, 1], np.ones((2, 1, 4)), [math.nan], "outside"),
         ([3, 4], np.stack([np.ones((1, 4)), np.zeros((1, 4))]), [3], "joint 0 at frame 4"),
         ([3, 4], np.stack([np.ones((1, 4)), np.full((1, 4), math.nan)]), [3], "joint 0 at frame 4"),
+        ([3, 4], np.stack([np.ones((1, 4)), np.full((1, 4), 1e200)]), [3], "joint 0 at frame 4"),
     ],
 )
 def test_slerp_refuses_what_it_cannot_take(frames, rotations, wanted, words):

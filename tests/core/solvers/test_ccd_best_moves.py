@@ -100,15 +100,16 @@ def weighted_goals(
 def pairs_of(skeleton: Skeleton, bone: Transform, goals: Sequence[Goal]) -> list[Weighted]:
     """What goals say of vectors from the bone's head, by their definition.
 
-    A radian off a frame or an axis counts as `LEVER` of the chain's length.
+    A radian off a frame or an axis counts as `LEVER` of the longest chain.
     """
     pairs: list[Weighted] = []
+    reach = max(goal.reach(skeleton) for goal in goals)
     for goal in goals:
         if isinstance(goal, PositionGoal):
             arm = bone.rotation @ goal.effector(skeleton)
             pairs.append((arm, goal.target - bone.translation, goal.weight))
             continue
-        weight = goal.weight * (LEVER * goal.reach(skeleton)) ** 2
+        weight = goal.weight * (LEVER * reach) ** 2
         if isinstance(goal, OrientationGoal):
             pairs += [(bone.rotation @ axis, goal.target @ axis, weight) for axis in AXES]
         else:

@@ -21,6 +21,7 @@ from ccd_rig import (
     Pose,
     Skeleton,
     Slide,
+    SolverSettings,
     SolveStatus,
     Support,
     SwingTwist,
@@ -465,3 +466,23 @@ def test_softness_leaves_what_a_pose_reaches_and_chains_whose_root_is_moved():
 def test_softness_that_is_no_part_is_refused():
     with pytest.raises(InvalidInput, match=r"soft must be 0 to 1, not 1\.5"):
         Grab("lower", soft=1.5)
+
+
+@pytest.mark.parametrize("distance", [0.6, 1.0, 1.5])
+def test_a_drag_with_other_starts_reaches_what_it_misses_without(distance):
+    """Three bones in a plane reach a point behind a stiff shoulder only if they bend to the other side."""
+    limits = [Hinge(Z, -bound, bound) for bound in (1.0, 2.4, 2.4)]
+    skeleton = straight(3).replace({f"joint{i}": {"limit": limit} for i, limit in enumerate(limits)})
+    start = Pose.rest(skeleton).with_rotations(
+        {i: Quaternion(Z, a) for i, a in enumerate((-1.0, -1.2, -1.2))}
+    )
+    point = Vector((distance * math.sin(-2.0), distance * math.cos(-2.0), 0.0))
+    alone, others = (
+        Drag(skeleton, start, [Grab("joint2")], settings=SolverSettings(restarts=count)) for count in (0, 8)
+    )
+    assert alone.to([point]).status is SolveStatus.OPTIMAL
+    result = others.to([point])
+    assert result.status is SolveStatus.CONVERGED
+    assert (tail(skeleton, result.pose, "joint2") - point).length < 1e-3
+    others.to([0.5 * point])
+    assert bits(others.to([point]).pose) == bits(result.pose)

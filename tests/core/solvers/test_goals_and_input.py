@@ -12,7 +12,7 @@ from mathutils import Quaternion
 from reaching import CONVERGED, reach_for
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import BalanceGoal, DirectionGoal, PositionGoal
 from ccd_rig.limits.shapes import Hinge
 from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -150,3 +150,31 @@ def test_arguments_of_other_types_are_refused(changes, said):
     for function in (solve, iterate):
         with pytest.raises(InvalidInput, match=said):
             list(function(**(known | changes)))
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("kind", ["direction", "balance"])
+def test_a_goal_on_bones_without_length_weighs_as_much_in_any_unit(kind, solver):
+    """Powers of two change no digit: one pose in metres, kilometres and millimetres."""
+    poses = set()
+    for unit in (2.0**-10, 1.0, 2.0**10):
+        root = Joint("root", length=0.0, mass=1.0, mass_point=(0.3 * unit, 0.5 * unit, 0.0))
+        arm = Joint(
+            "arm",
+            0,
+            (0.0, unit, 0.0),
+            length=unit * (kind == "direction"),
+            mass=2.0,
+            mass_point=(0.0, 0.4 * unit, 0.0),
+        )
+        skeleton = Skeleton([root, arm])
+        goals = [
+            PositionGoal("arm", (unit, 1.3 * unit, 0.2 * unit), weight=0.5),
+            DirectionGoal("root", (0.0, 1.0, 0.0), (0.3, 1.0, 0.5)),
+        ]
+        if kind == "balance":
+            goals = [BalanceGoal((0.2 * unit, 0.1 * unit, 0.0))]
+        settings = SolverSettings(solver=solver, position_tolerance=unit * 2.0**-13, restarts=0)
+        result = solve(skeleton, Pose.rest(skeleton), goals, settings)
+        poses.add(tuple(turn[:] for turn in result.pose.rotations))
+    assert len(poses) == 1

@@ -63,6 +63,18 @@ def test_part_of_a_step_turns_less():
     assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 4, abs=1e-5)
 
 
+@pytest.mark.parametrize("stiffness", [0.999, 0.99999])
+@pytest.mark.parametrize("target", [(1.0, 1.0, 0.0), (0.3, 1.2, 0.2), (0.0, 0.5, 0.0)])
+def test_a_nearly_locked_joint_turns_where_the_target_needs_it(stiffness, target):
+    """The elbow of two bones of length 1: a distance d needs 2 acos(d / 2), whatever its stiffness."""
+    skeleton = straight(2).replace({"joint1": {"stiffness": stiffness}})
+    result = reach_for(skeleton, target)
+    assert result.status is CONVERGED
+    bend = 2.0 * math.acos(0.5 * Vector(target).length)
+    along = Vector((0.0, 1.0, 0.0))
+    assert along.angle(result.pose.rotations[1] @ along) == pytest.approx(bend, abs=2e-3)
+
+
 def test_comfort_tolerance_hands_on_to_the_next_joint():
     """Seen from the first joint the effector may stay up to 0.5 rad beside the target; the others finish."""
     relaxed = straight(4).replace({"joint0": {"comfort": Comfort(tolerance=0.5)}})

@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 from seeds import few_and_all
 
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
+from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, SwingTwist
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -155,3 +155,51 @@ def test_no_random_motion_beats_an_optimal_pose(seeds):
                 nearest, distance = nearest_around(skeleton, one.pose, goals, rank, rng)
                 assert nearest >= (1.0 - LITTLE) * distance - SETTINGS.position_tolerance, (seed, rank)
     assert optimal > len(seeds) // 8
+
+
+def boxed_point(orders, angles):
+    """The tip of bones of length 1 along Y, turned by Euler angles (n, 3) of Blender's orders."""
+    point = np.zeros(3)
+    for order, turns in zip(orders[::-1], angles[::-1], strict=True):
+        point[1] += 1.0
+        for axis in map("XYZ".index, order):
+            sine, cosine = np.sin(turns[axis]), np.cos(turns[axis])
+            y, z = point[(axis + 1) % 3], point[(axis + 2) % 3]
+            point[[(axis + 1) % 3, (axis + 2) % 3]] = cosine * y - sine * z, sine * y + cosine * z
+    return point
+
+
+@pytest.mark.parametrize("seeds", few_and_all(30, 400, 3))
+def test_an_optimal_pose_in_a_corner_of_its_angles_is_the_nearest_of_its_neighbours(seeds):
+    """The distance falls along no angle that has room to the side: a cosine of 0.01 of the lever or less.
+
+    Borders of the first and the last angle meet at an oblique angle.
+    """
+    optimal, step = 0, 1e-5
+    for seed in seeds:
+        rng = random.Random(seed)
+        orders = [rng.choice(("XYZ", "YXZ", "ZYX")) for _ in range(rng.randint(1, 2))]
+        lower = np.array([[rng.uniform(-1.2, 0.0) for _ in range(3)] for _ in orders])
+        upper = lower + [[rng.uniform(0.1, 1.0) for _ in range(3)] for _ in orders]
+        limits = [EulerBox(*each) for each in zip(orders, lower.tolist(), upper.tolist(), strict=True)]
+        skeleton = Skeleton(
+            Joint(f"bone{i}", i - 1, (0.0, float(i > 0), 0.0), length=1.0, limit=limit)
+            for i, limit in enumerate(limits)
+        )
+        target = rng.uniform(1.0, 4.0) * Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        start = legal_pose(skeleton, rng)
+        goal, reference = PositionGoal(skeleton.joints[-1].name, target), rng.choice((None, start))
+        result = solve(skeleton, start, [goal], SETTINGS, reference=reference)
+        if result.status is not SolveStatus.OPTIMAL:
+            continue
+        optimal += 1
+        turns = zip(result.pose.rotations, orders, strict=True)
+        angles = np.array([turn.to_euler(order)[:] for turn, order in turns])
+        for at in np.ndindex(angles.shape):
+            for side, room in ((step, upper[at] - angles[at]), (-step, angles[at] - lower[at])):
+                if room > 1e-4:
+                    beside = angles.copy()
+                    beside[at] += side
+                    ways = [np.linalg.norm(boxed_point(orders, each) - target) for each in (angles, beside)]
+                    assert (ways[0] - ways[1]) / step <= 0.03 * len(orders), (seed, at)
+    assert optimal > len(seeds) // 2
