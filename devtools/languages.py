@@ -34,6 +34,7 @@ BLENDER = ROOT / ".cache/window-root/usr/share/locale"  # of `dev.py test --wind
 
 FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
+    "ccd_rig/json_text.py",
     "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
     "ccd_rig/limits/fitting.py",
@@ -46,7 +47,6 @@ CORE = (
     "ccd_rig/motion/moving_ground.py",
     "ccd_rig/motion/retargeting/over_ground.py",
     "ccd_rig/motion/walking/cycle.py",
-    "ccd_rig/motion/walking/path.py",
     "ccd_rig/motion/walking/path.py",
     "ccd_rig/motion/walking/steps.py",
     "ccd_rig/motion/walking/timeline.py",

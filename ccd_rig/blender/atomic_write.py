@@ -8,11 +8,13 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import CCDRigError, RigError
 
+T = TypeVar("T")
 PREFIX = ".ccd_rig_"
 LONGEST_SUFFIX = 16
 """Number of letters of a file's suffix that its temporary file has."""
@@ -110,6 +112,15 @@ def is_same(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
+
+
+def read(path: str | os.PathLike[str], parse: Callable[[str], T]) -> T:
+    """Return what `parse` makes of a text file; raises RigError, which names the file and the error in it."""
+    text = read_text(path)
+    try:
+        return parse(text)
+    except CCDRigError as error:
+        raise RigError(f"{path}: {error}") from error
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

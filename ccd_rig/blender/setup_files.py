@@ -31,20 +31,21 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import bpy
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput, RigError
-from ..json_text import NotJson, parse, shown
+from ..json_text import as_json, choice, decoded, shown, unknown, within
+from ..json_text import read as read_json
 from ..limits.shapes import UNITS, Limit, side_of
 from ..maths.rotations import angle_of
 from . import evaluations
-from .atomic_write import read_text, replacing
+from .atomic_write import read, replacing
 from .figures.recognition import roles_of
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
@@ -95,68 +96,48 @@ def _value_of(group: bpy.types.PropertyGroup, name: str, prop: Any) -> Any:
     return value
 
 
-def check_values(rna: Any, values: object, where: str) -> Values:
+def check_values(rna: Any, values: object, place: str) -> Values:
     """Return `values` if they are valid for a type of group.
 
     Args:
         rna: `bl_rna` of the group's class.
         values: in the form of `values_of`.
-        where: name of the values in messages.
+        place: name of the values in messages.
 
     Raises:
-        RigError: names the field that is wrong or that this version does not know.
+        InvalidInput: names the field that is wrong or that this version does not know.
     """
-    if not isinstance(values, dict):
-        raise RigError(f"{where} must be an object with fields, not {_shown(values)}")
     fields = _fields(rna)
-    for name, value in values.items():
+    checked: Values = decoded(Values, values, place)
+    for name, value in checked.items():
         if name not in fields:
-            name = shown(name)
-            raise RigError(f"{where}: '{name}' is not known to this version: update CCD Rig, or remove it")
-        _check_value(fields[name], value, f"{where}: '{name}'")
-    return values
+            raise unknown(name, place)
+        _check_value(fields[name], value, f"{place}.{name}")
+    return checked
 
 
-def _check_value(prop: Any, value: object, where: str) -> None:
+def _check_value(prop: Any, value: object, place: str) -> None:
     if prop.type == "COLLECTION":
-        if not isinstance(value, list):
-            raise RigError(f"{where} must be a list, not {_shown(value)}")
-        for number, row in enumerate(value):
-            check_values(prop.fixed_type, row, f"{where}[{number}]")
+        for number, row in enumerate(decoded(tuple[Any, ...], value, place)):
+            check_values(prop.fixed_type, row, f"{place}[{number}]")
     elif _is_group(prop):
-        check_values(prop.fixed_type, value, where)
+        check_values(prop.fixed_type, value, place)
     elif prop.type == "POINTER":
         is_object = isinstance(value, dict) and list(value) == ["object"] and isinstance(value["object"], str)
         if not (value is None or is_object):
-            raise RigError(f'{where} must be null or {{"object": name}}, not {_shown(value)}')
+            raise InvalidInput(f'{place} must be null or {{"object": name}}, not {as_json(value)}')
     elif prop.type == "ENUM":
-        items = [item.identifier for item in prop.enum_items]
-        if value not in items:
-            raise RigError(f"{where} must be one of {', '.join(items)}, not {_shown(value)}")
-    elif getattr(prop, "is_array", False):
-        if not isinstance(value, list) or len(value) != prop.array_length:
-            raise RigError(f"{where} must be a list of {prop.array_length}, not {_shown(value)}")
-        for component in value:
-            _check_plain(prop, component, where)
+        choice(value, [item.identifier for item in prop.enum_items], place)
     else:
-        _check_plain(prop, value, where)
-
-
-def _check_plain(prop: Any, value: object, where: str) -> None:
-    kinds: Mapping[str, tuple[tuple[type, ...], str]] = {
-        "BOOLEAN": ((bool,), "true or false"),
-        "INT": ((int,), "a whole number"),
-        "FLOAT": ((int, float), "a number"),
-        "STRING": ((str,), "text"),
-    }
-    types, words = kinds[prop.type]
-    if not isinstance(value, types) or (isinstance(value, bool) and prop.type != "BOOLEAN"):
-        raise RigError(f"{where} must be {words}, not {_shown(value)}")
-    if prop.type in ("INT", "FLOAT"):
-        assert isinstance(value, (int, float))
-        slack = 1e-6 * max(1.0, abs(prop.hard_max)) if prop.type == "FLOAT" else 0.0
-        if not (math.isfinite(value) and prop.hard_min - slack <= value <= prop.hard_max + slack):
-            raise RigError(f"{where} must be {prop.hard_min:.6g} to {prop.hard_max:.6g}, not {_shown(value)}")
+        kind = {"BOOLEAN": bool, "INT": int, "FLOAT": float, "STRING": str}[prop.type]
+        if getattr(prop, "is_array", False):
+            numbers = decoded(tuple[(kind,) * prop.array_length], value, place)
+        else:
+            numbers = (decoded(kind, value, place),)
+        if prop.type in ("INT", "FLOAT"):
+            slack = 1e-6 * max(1.0, abs(prop.hard_max)) if prop.type == "FLOAT" else 0.0
+            for number in numbers:
+                within(number, prop.hard_min, prop.hard_max, place, slack)
 
 
 def set_values(group: bpy.types.PropertyGroup, values: Values) -> None:
@@ -202,20 +183,46 @@ def _is_group(prop: Any) -> bool:
     return base is not None and base.identifier == "PropertyGroup"
 
 
-def _shown(value: object) -> str:
-    return shown(json.dumps(value, default=str))
-
-
-NUMBERS = ("frame", "value")
-CHOICES = ("interpolation", "easing", "handle_left_type", "handle_right_type")
-HANDLES = ("handle_left", "handle_right")
 FLOAT32 = 3.4e38
 """Largest number of a key."""
 LAST_FRAME = 1_048_574
 """Largest frame in Blender."""
 
-Curve = Mapping[str, Any]
-"""{"extrapolation": name, "keys": [{"frame", "value", "interpolation", "easing", handles}]}."""
+
+def _frame(value: object, place: str) -> float:
+    return within(decoded(float, value, place), -LAST_FRAME, LAST_FRAME, place)
+
+
+def _float32(value: object, place: str) -> float:
+    return within(decoded(float, value, place), -FLOAT32, FLOAT32, place)
+
+
+def _one_of(rna: Any, name: str) -> Callable[[object, str], str]:
+    """Return a reader of the choices that a property of Blender has."""
+    names = [item.identifier for item in rna.properties[name].enum_items]
+    return lambda value, place: choice(value, names, place)
+
+
+@dataclass(frozen=True)
+class Key:
+    """Key of an influence, with Blender's names of its fields."""
+
+    frame: Annotated[float, _frame]
+    value: Annotated[float, _float32]
+    interpolation: Annotated[str, _one_of(bpy.types.Keyframe.bl_rna, "interpolation")]
+    easing: Annotated[str, _one_of(bpy.types.Keyframe.bl_rna, "easing")]
+    handle_left_type: Annotated[str, _one_of(bpy.types.Keyframe.bl_rna, "handle_left_type")]
+    handle_right_type: Annotated[str, _one_of(bpy.types.Keyframe.bl_rna, "handle_right_type")]
+    handle_left: tuple[Annotated[float, _float32], Annotated[float, _float32]]
+    handle_right: tuple[Annotated[float, _float32], Annotated[float, _float32]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Keys of an influence."""
+
+    extrapolation: Annotated[str, _one_of(bpy.types.FCurve.bl_rna, "extrapolation")]
+    keys: tuple[Key, ...]
 
 
 def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
@@ -229,12 +236,23 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
     for row in armature_object.ccd_rig.constraints:
         curve = constraint_list.influence_curve(row)
         if curve is not None and len(curve.keyframe_points):
-            keys: list[dict[str, Any]] = []
+            keys: list[Key] = []
             for point in curve.keyframe_points:
-                if keys and point.co[0] - keys[-1]["frame"] < MERGE_DISTANCE:
+                if keys and point.co[0] - keys[-1].frame < MERGE_DISTANCE:
                     keys.pop()  # Blender merges such keys as soon as one of them is edited
-                keys.append(_key(point))
-            curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
+                keys.append(
+                    Key(
+                        point.co[0],
+                        point.co[1],
+                        point.interpolation,
+                        point.easing,
+                        point.handle_left_type,
+                        point.handle_right_type,
+                        point.handle_left[:],
+                        point.handle_right[:],
+                    )
+                )
+            curves[row.name] = Curve(curve.extrapolation, tuple(keys))
     return curves
 
 
@@ -254,27 +272,18 @@ def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def check_curves(value: object) -> dict[str, Curve]:
-    """Return the keys of influences as read from a file if they are valid; raises RigError if not."""
-    if not isinstance(value, dict):
-        raise RigError("the field 'influence' is not an object")
-    for name, curve in value.items():
-        where = f"influence['{shown(name)}']"
-        if not isinstance(curve, dict) or set(curve) != {"extrapolation", "keys"}:
-            raise RigError(f"{where} must have the fields 'extrapolation' and 'keys', and no others")
-        _require_choice(bpy.types.FCurve.bl_rna, "extrapolation", curve["extrapolation"], where)
-        if not isinstance(curve["keys"], list) or not curve["keys"]:
-            raise RigError(f"{where}.keys must be a list of keys")
-        for number, key in enumerate(curve["keys"]):
-            _require_key(key, f"{where}.keys[{number}]")
-        order = sorted(range(len(curve["keys"])), key=lambda number: curve["keys"][number]["frame"])
-        for one, other in pairwise(order):
-            frame = curve["keys"][one]["frame"]
-            if curve["keys"][other]["frame"] - frame < MERGE_DISTANCE:
-                raise RigError(
-                    f"{where}: keys[{one}] and keys[{other}] are both at frame {frame:g}: remove one of them"
-                )
-    return value
+def _curve(value: object, place: str) -> Curve:
+    curve: Curve = decoded(Curve, value, place)
+    if not curve.keys:
+        raise InvalidInput(f"{place}.keys must be a list of keys")
+    order = sorted(range(len(curve.keys)), key=lambda number: curve.keys[number].frame)
+    for one, other in pairwise(order):
+        frame = curve.keys[one].frame
+        if curve.keys[other].frame - frame < MERGE_DISTANCE:
+            raise InvalidInput(
+                f"{place}: keys[{one}] and keys[{other}] are both at frame {frame:g}: remove one of them"
+            )
+    return curve
 
 
 def set_curve(row: Any, curve: Curve) -> None:
@@ -284,53 +293,20 @@ def set_curve(row: Any, curve: Curve) -> None:
         RigError: it cannot be keyed. Nothing has changed then.
     """
     constraint_list.require_keyable_influences(row.id_data, [row])
-    keys = sorted(curve["keys"], key=lambda key: key["frame"])
+    keys = sorted(curve.keys, key=lambda key: key.frame)
     if constraint_list.influence_curve(row) is None:
-        row.keyframe_insert(INFLUENCE, frame=keys[0]["frame"])
+        row.keyframe_insert(INFLUENCE, frame=keys[0].frame)
     fcurve: Any = constraint_list.influence_curve(row)
-    fcurve.extrapolation = curve["extrapolation"]
+    fcurve.extrapolation = curve.extrapolation
     points = fcurve.keyframe_points
     points.clear()
     points.add(len(keys))
     for point, key in zip(points, keys, strict=True):
-        point.co = key["frame"], key["value"]
-        for name in (*CHOICES, *HANDLES):
-            setattr(point, name, key[name])
+        point.co = key.frame, key.value
+        point.interpolation, point.easing = key.interpolation, key.easing
+        point.handle_left_type, point.handle_right_type = key.handle_left_type, key.handle_right_type
+        point.handle_left, point.handle_right = key.handle_left, key.handle_right
     fcurve.update()
-
-
-def _key(point: bpy.types.Keyframe) -> dict[str, Any]:
-    key: dict[str, Any] = {"frame": point.co[0], "value": point.co[1]}
-    key |= {name: getattr(point, name) for name in CHOICES}
-    return key | {name: list(getattr(point, name)) for name in HANDLES}
-
-
-def _require_key(key: object, where: str) -> None:
-    wanted = {*NUMBERS, *CHOICES, *HANDLES}
-    if not isinstance(key, dict) or set(key) != wanted:
-        raise RigError(f"{where} must have the fields {', '.join(sorted(wanted))}, and no others")
-    for name, numbers in _numbers(key):
-        if not all(type(number) in (int, float) and abs(number) <= FLOAT32 for number in numbers):
-            raise RigError(f"{where}.{name} must be a number, and of handles two")
-    if abs(key["frame"]) > LAST_FRAME:
-        raise RigError(f"{where}.frame must be -{LAST_FRAME} to {LAST_FRAME}, not {key['frame']:g}")
-    for name in CHOICES:
-        _require_choice(bpy.types.Keyframe.bl_rna, name, key[name], where)
-
-
-def _numbers(key: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    for name in NUMBERS:
-        yield name, [key[name]]
-    for name in HANDLES:
-        pair = key[name]
-        yield name, pair if isinstance(pair, list) and len(pair) == 2 else [None]
-
-
-def _require_choice(rna: Any, name: str, value: object, where: str) -> None:
-    known = [item.identifier for item in rna.properties[name].enum_items]
-    if value not in known:
-        value = shown(repr(value))
-        raise RigError(f"{where}.{name} is {value}; give one of {', '.join(known)}")
 
 
 FORMAT = "ccd_rig.setup"
@@ -342,14 +318,48 @@ Components = tuple[float, float, float, float]
 Triple = tuple[float, float, float]
 
 
+def _rest(value: object, place: str) -> Components:
+    rest: Components = decoded(Components, value, place)
+    if not abs(math.hypot(*rest) - 1.0) < 1e-3:
+        raise InvalidInput(f"{place} must be a unit quaternion (w, x, y, z), not {as_json(value)}")
+    return rest
+
+
+def _along(value: object, place: str) -> Triple:
+    along: Triple = decoded(Triple, value, place)
+    if not 0.0 < math.hypot(*along) <= FLOAT32:
+        raise InvalidInput(f"{place} must be a vector (x, y, z) that is not zero, not {as_json(value)}")
+    return along
+
+
+def _joint(value: object, place: str) -> Values:
+    return check_values(CCD_RIG_PG_joint.bl_rna, value, place)
+
+
+def _constraint(value: object, place: str) -> Values:
+    return check_values(CCD_RIG_PG_constraint.bl_rna, value, place)
+
+
+def _rig(value: object, place: str) -> Values:
+    rig = check_values(CCD_RIG_PG_armature.bl_rna, value, place)
+    if others := sorted(set(rig) - set(RIG_FIELDS)):
+        name = shown(others[0])
+        raise InvalidInput(f"{place}: '{name}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}")
+    return rig
+
+
+def _role(value: object, place: str) -> Role:
+    return Role(*decoded(tuple[Part, Side, int, int], value, place))
+
+
 @dataclass(frozen=True)
 class BoneSetup:
     """Settings of one bone."""
 
-    joint: Values | None  # values of its group `ccd_rig`; None for a bone at its defaults
-    rest: Components  # orientation at rest in armature space, (w, x, y, z)
+    rest: Annotated[Components, _rest]  # orientation at rest in armature space, (w, x, y, z)
     # From its head to where the body goes on, armature space (`along_of`); None in files that do not tell it.
-    along: Triple | None
+    along: Annotated[Triple, _along] | None = None
+    joint: Annotated[Values, _joint] | None = None  # values of its group `ccd_rig`; None for defaults
 
 
 @dataclass(frozen=True)
@@ -359,12 +369,12 @@ class Setup:
     armature: str  # name of the original armature object
     # Bones by name that have settings, or that constraints name.
     bones: Mapping[str, BoneSetup]
-    constraints: tuple[Values, ...] = ()  # values of the constraints in their order
-    rig: Values = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
+    constraints: tuple[Annotated[Values, _constraint], ...] = ()  # values of the constraints in their order
+    rig: Annotated[Values, _rig] = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
     # Roles of the bones in the set-up, if they are known.
-    roles: Mapping[str, Role] = field(default_factory=dict)
+    roles: Mapping[str, Annotated[Role, _role]] = field(default_factory=dict)
     # Keys of influences in the present action, by the names of constraints.
-    influence: Mapping[str, Curve] = field(default_factory=dict)
+    influence: Mapping[str, Annotated[Curve, _curve]] = field(default_factory=dict)
 
     def bone_names(self) -> tuple[str, ...]:
         """Return the names of the bones in the set-up, each once."""
@@ -387,7 +397,7 @@ def setup_of(armature_object: bpy.types.Object) -> Setup:
     for bone in armature_object.pose.bones:
         joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
         if joint or bone.name in named_bones:
-            bones[bone.name] = BoneSetup(joint or None, rest_of(bone), along_of(bone))
+            bones[bone.name] = BoneSetup(rest_of(bone), along_of(bone), joint or None)
     return Setup(armature_object.name, bones, rows, rig, influence=curves_of(armature_object))
 
 
@@ -434,7 +444,7 @@ def to_json(setup: Setup) -> str:
         "constraints": list(setup.constraints),
         "rig": setup.rig,
         "roles": {name: [r.part, r.side, r.index, r.number] for name, r in setup.roles.items()},
-        "influence": setup.influence,
+        "influence": {name: asdict(curve) for name, curve in setup.influence.items()},
     }
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -446,70 +456,9 @@ def from_json(text: str) -> Setup:
         RigError: names the field that is missing or wrong.
     """
     try:
-        data = parse(text)
-    except NotJson as error:
-        raise RigError(f"the set-up is not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise RigError(f"this is no set-up of CCD Rig: 'format' must be \"{FORMAT}\"")
-    if data.get("version") != VERSION:
-        value = shown(json.dumps(data.get("version")))
-        raise RigError(f"'version' is {value}, but this CCD Rig reads {VERSION}: save the set-up with it")
-    bones = {}
-    for name, bone in _field(data, "bones", dict).items():
-        where = f"bones['{shown(name)}']"
-        if not isinstance(bone, dict) or not {"rest"} <= {*bone} <= {"rest", "along", "joint"}:
-            raise RigError(f"{where} must have the field 'rest', perhaps 'along' and 'joint', and no others")
-        joint = None
-        if "joint" in bone:
-            joint = check_values(CCD_RIG_PG_joint.bl_rna, bone["joint"], f"{where}.joint")
-        along = _along(bone["along"], where) if "along" in bone else None
-        bones[name] = BoneSetup(joint, _rest(bone["rest"], where), along)
-    constraints = [
-        check_values(CCD_RIG_PG_constraint.bl_rna, row, f"constraints[{number}]")
-        for number, row in enumerate(_field(data, "constraints", list))
-    ]
-    rig = check_values(CCD_RIG_PG_armature.bl_rna, _field(data, "rig", dict), "rig")
-    if others := sorted(set(rig) - set(RIG_FIELDS)):
-        raise RigError(
-            f"rig: '{shown(others[0])}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}"
-        )
-    roles = {name: _role(value, name) for name, value in _field(data, "roles", dict).items()}
-    influence = check_curves(data.get("influence", {}))
-    return Setup(str(data.get("armature", "")), bones, tuple(constraints), rig, roles, influence)
-
-
-def _field(data: Mapping[str, Any], name: str, kind: type) -> Any:
-    if not isinstance(data.get(name), kind):
-        wanted = "a list" if kind is list else "an object"
-        raise RigError(f"the field '{name}' is missing, or is not {wanted}")
-    return data[name]
-
-
-def _rest(value: object, where: str) -> Components:
-    numbers = [n for n in value if type(n) in (int, float)] if isinstance(value, list) else []
-    if len(numbers) != 4 or not abs(math.hypot(*numbers) - 1.0) < 1e-3:
-        raise RigError(f"{where}.rest must be a unit quaternion (w, x, y, z)")
-    w, x, y, z = map(float, numbers)
-    return w, x, y, z
-
-
-def _along(value: object, where: str) -> Triple:
-    numbers = [n for n in value if type(n) in (int, float)] if isinstance(value, list) else []
-    if len(numbers) != 3 or not 0.0 < math.hypot(*numbers) <= FLOAT32:
-        raise RigError(f"{where}.along must be a vector (x, y, z) that is not zero")
-    x, y, z = map(float, numbers)
-    return x, y, z
-
-
-def _role(value: object, name: str) -> Role:
-    try:
-        part, side, index, number = value if isinstance(value, list) else ()
-        if type(index) is not int or type(number) is not int:
-            raise ValueError
-        return Role(Part(part), Side(side), index, number)
-    except (TypeError, ValueError):
-        value = shown(repr(value))
-        raise RigError(f"roles['{shown(name)}'] must be a part, a side and two counts, not {value}") from None
+        return read_json(text, Setup, "the set-up", (FORMAT, VERSION))
+    except InvalidInput as error:
+        raise RigError(str(error)) from None
 
 
 def save(path: str | os.PathLike[str], setup: Setup) -> None:
@@ -528,11 +477,7 @@ def save(path: str | os.PathLike[str], setup: Setup) -> None:
 
 def load(path: str | os.PathLike[str]) -> Setup:
     """Read the set-up of a JSON file; raises RigError, which names the file and the error in it."""
-    text = read_text(path)
-    try:
-        return from_json(text)
-    except RigError as error:
-        raise RigError(f"{path}: {error}") from error
+    return read(path, from_json)
 
 
 SAME = 1e-3

@@ -94,6 +94,17 @@ def solve_target_triangles(
 def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...
+def measure_rounded(
+    p: Problem,
+    rotations: Any,
+    translations: Any,
+    targets: Any,
+    pole_angles: Any,
+    offsets: Any,
+    rests: Any,
+    distances: Any,
+    misses: Any,
+) -> None: ...
 def carry_departures(base: Any, moves: Any, joints: Any, rows: Any, turned: Any, carried: Any) -> None: ...
 def sweep_departures(
     turned: Any, moves: Any, before: Any, after: Any, smoothness: Any, rows: Any, swept: Any

@@ -63,7 +63,7 @@ from .goals import (
 from .kinematics import forward, place
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
-from .skeleton import set_angle
+from .skeleton import set_angle, set_rotation, set_translation
 
 TIP_TO_ROOT = 0  # orders of joints: see `settings.Sweep`
 ROOT_TO_TIP = 1
@@ -200,7 +200,6 @@ def is_single_goal_met(p):
 def start_carrying(p):
     """Place all joints and effectors; steps then carry the effectors along."""
     forward(p)
-    p.valid = p.evaluated_count
     for k in range(p.goals):
         if p.goal_kind[k] != BALANCE:
             put_vector(p.effector, 3 * k, goal_point(p, k))
@@ -210,18 +209,17 @@ def start_carrying(p):
 def place_up_to(p, i):
     """Place the joints up to a visited one; joints beyond it are placed later."""
     if not p.is_rigid:
-        if p.valid < p.evaluated_count:
+        if p.placed < p.evaluated_count:
             start_carrying(p)
         return
-    while p.valid < p.evaluated_count and p.evaluated[p.valid] <= i:
-        place(p, p.evaluated[p.valid])
-        p.valid += 1
+    while p.placed < p.evaluated_count and p.evaluated[p.placed] <= i:
+        place(p, p.evaluated[p.placed])
+        p.placed += 1
 
 
 def carry(p, i, step):
     """Carry effectors along a turn of joint i (model axes); returns the longest motion."""
     longest = 0.0
-    p.valid = min(p.valid, p.place_of[i])
     if not p.is_rigid:
         head = vector_at(p.head, 3 * i)
         for k in range(p.goals):
@@ -306,7 +304,7 @@ def gather_pairs(p, i):
             count = add_pair(p, count, present, target, weight * p.goal_lever[k] * p.goal_lever[k])
         elif kind == POLE:
             if i == p.goal_root[k]:
-                if p.valid < p.evaluated_count:
+                if p.placed < p.evaluated_count:
                     place_up_to(p, p.joints)
                 pole_angle_of(p, k)
                 share, bend = p.bend[6], vector_at(p.bend, 0)
@@ -369,13 +367,14 @@ def step_joint(p, i, fraction):
         set_angle(p, i, p.angle[i] + turn)
     else:
         best = best_rotation(p, count)
-        angle = angle_of(best)
-        if angle > 0.0 and (p.comfort[i] != 0.0 or p.max_step[i] < pi):
-            part = min(beyond_comfort(p, i, angle) * part, p.max_step[i]) / angle
+        if p.comfort[i] != 0.0 or p.max_step[i] < pi:
+            angle = angle_of(best)
+            if angle > 0.0:
+                part = min(beyond_comfort(p, i, angle) * part, p.max_step[i]) / angle
         if part != 1.0:
             best = exponential(scaled(logarithm(best), part))
         turned = multiply(conjugate(base), multiply(best, multiply(base, before)))
-        put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
+        set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     if p.has_windows:
         limit_to_windows(p, i, base, before, angle_before)
     if p.couplings:
@@ -535,12 +534,11 @@ def shift_joint(p, i, slide, axis, shift):
     if shift == 0.0:
         return 0.0
     moved = add(vector_at(p.translation, 3 * i), scaled(vector_at(p.slide_axis, 3 * slide), shift))
-    put_vector(p.translation, 3 * i, moved)
+    set_translation(p, i, moved)
     if not p.is_rigid:
         start_carrying(p)
         return fabs(shift)
-    place(p, i)
-    p.valid = min(p.valid, p.place_of[i] + 1)
+    place_up_to(p, i)
     for k in range(p.goals):
         if p.above[k * p.joints + i]:
             put_vector(p.effector, 3 * k, add(vector_at(p.effector, 3 * k), scaled(axis, shift)))
@@ -563,9 +561,7 @@ def damp_if_worse(p, i, before, angle_before):
         else:
             way = logarithm(multiply(quaternion_at(p.rotation, 4 * i), conjugate(before)))
             turned = unit(multiply(exponential(scaled(way, half)), before))
-            put_quaternion(
-                p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before
-            )
+            set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before)
         measure(p)
 
 
@@ -594,9 +590,7 @@ def try_part(p, i, before, way, angle_before, angle, part):
         set_angle(p, i, angle_before + part * (angle - angle_before))
         return
     turned = unit(multiply(exponential(scaled(way, part)), before))
-    put_quaternion(
-        p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if part > 0.0 else before
-    )
+    set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if part > 0.0 else before)
 
 
 def fits_windows(p, i, base, before):
@@ -705,7 +699,7 @@ def turn_joint(p, i, axis, angle):
         set_angle(p, i, p.angle[i] + hinge_turn_in_range(p, i, angle))
     elif p.width[i] == 3:
         turned = multiply(conjugate(base), multiply(axis_rotation(axis, angle), multiply(base, before)))
-        put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
+        set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     carry(p, i, multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before))))
 
 

@@ -48,7 +48,6 @@ from .geometry import (
     multiply,
     opening_turn,
     perpendicular,
-    put_quaternion,
     quaternion_at,
     rotate,
     rotate_back,
@@ -64,7 +63,7 @@ from .kinematics import LARGEST, forward, zeros
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, is_allowed, nearest_allowed
 from .plain import Placed, Quaternion, Stand, Vector, nogil
 from .pose import check_numbers, check_ready, check_size, load_bones, load_pose
-from .skeleton import read_angle
+from .skeleton import read_angle, set_rotation
 
 SWIVEL = pi / 18.0
 """Step of swivel angles about the line to the target, radians, tried where a limit forbids the wanted one."""
@@ -118,9 +117,7 @@ def enter_chain(p, rotations, translations, offsets, rests, target):
         p.target[n] = target[0, n]
     for n in range(p.moving_count):
         i = p.moving[n]
-        put_quaternion(
-            p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i))
-        )
+        set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i)))
         if p.width[i] == 1:
             read_angle(p, i)
     for k in range(p.couplings):
@@ -197,8 +194,8 @@ def solve_two_bones(
         before, before_middle = quaternion_at(p.rotation, 4 * first), quaternion_at(p.rotation, 4 * middle)
         limited = bend_and_aim(p, first, middle, distance, good, to_pole, has_pole, pole_angle)
         if limited and keeps_limited:
-            put_quaternion(p.rotation, 4 * first, before)
-            put_quaternion(p.rotation, 4 * middle, before_middle)
+            set_rotation(p, first, before)
+            set_rotation(p, middle, before_middle)
         elif part < 1.0:
             turn_part(p, first, before, part)
             turn_part(p, middle, before_middle, part)
@@ -211,7 +208,7 @@ def turn_part(p, i, before, part):
     """Take a part of a joint's turn, inside its limit."""
     way = logarithm(multiply(conjugate(before), quaternion_at(p.rotation, 4 * i)))
     turned = unit(multiply(before, exponential(scaled(way, part))))
-    put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned))
+    set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned))
 
 
 def upper_bone(p, first, middle):
@@ -262,8 +259,8 @@ def bend_and_aim(p, first, middle, distance, good, pole, has_pole, pole_angle):
                 break
         if not limited:
             break
-    put_quaternion(p.rotation, 4 * first, best)
-    put_quaternion(p.rotation, 4 * middle, best_middle)
+    set_rotation(p, first, best)
+    set_rotation(p, middle, best_middle)
     return limited
 
 
@@ -484,7 +481,7 @@ def solve_target_triangles(p, rotations, translations, offsets, rests, target, o
             i = p.moving[n]
             rotation = best_turn(p, stand, i, beyond, omegas)
             stand = stand_above(p, stand, i, rotation)
-            put_quaternion(p.rotation, 4 * i, rotation)
+            set_rotation(p, i, rotation)
         for n in range(4 * p.joints):
             rotations[0, n] = p.rotation[n]
     p.is_busy = False

@@ -26,6 +26,7 @@ cdef Quaternion between(Vector a, Vector b) noexcept nogil
 cdef double opening_turn(Vector upper, Vector lower, Vector axis, double distance, bint to_other_side) noexcept nogil
 cdef double turn_towards(Vector axis, Vector a, Vector b) noexcept nogil
 cdef double wrapped(double angle, double middle) noexcept nogil
+cdef double single(double x) noexcept nogil
 cdef Vector vector_at(const double[::1] values, Py_ssize_t at) noexcept nogil
 cdef Quaternion quaternion_at(const double[::1] values, Py_ssize_t at) noexcept nogil
 cdef void put_vector(double[::1] values, Py_ssize_t at, Vector v) noexcept nogil

@@ -11,6 +11,8 @@ from math import fabs, floor, pi, sqrt
 from .elementary import atan2, sin_cos
 from .plain import Quaternion, Vector
 
+SPLIT = 536870913.0
+"""2^29 + 1: the product of a double and it, less their difference, has the double's first 24 bits."""
 NOISE = 1e-6
 """Sine of an angle that single precision cannot tell from zero (input comes from it)."""
 
@@ -181,6 +183,12 @@ def turn_towards(axis, a, b):
 def wrapped(angle, middle):
     """`angle` plus the whole turns that bring it within half a turn of `middle`."""
     return angle - 2.0 * pi * floor((angle - middle) / (2.0 * pi) + 0.5)
+
+
+def single(x):
+    """A number rounded to the 24 bits of single precision (Dekker 1971, a split)."""
+    scaled_up = SPLIT * x
+    return scaled_up - (scaled_up - x)
 
 
 def vector_at(values, at):

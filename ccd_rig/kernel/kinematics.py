@@ -39,9 +39,10 @@ def zeros(count):
 
 
 def forward(p):
-    """Place the joints on which goals depend."""
-    for n in range(p.evaluated_count):
-        place(p, p.evaluated[n])
+    """Place the joints on which goals depend, from the first that has moved on."""
+    while p.placed < p.evaluated_count:
+        place(p, p.evaluated[p.placed])
+        p.placed += 1
 
 
 def place(p, i):

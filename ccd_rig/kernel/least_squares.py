@@ -29,7 +29,6 @@ from .geometry import (
     logarithm,
     multiply,
     perpendicular,
-    put_quaternion,
     put_vector,
     quaternion_at,
     rotate,
@@ -57,7 +56,7 @@ from .goals import (
 )
 from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, PAIRS, restore, save, set_angle
+from .skeleton import NORMALS, PAIRS, restore, save, set_angle, set_rotation, set_translation
 
 LONGEST_STEP = 1.0
 """Largest turn of a joint in a step of `reach`, radians."""
@@ -577,14 +576,14 @@ def apply_step(p, part):
             )
             turned = exponential(rotate(quaternion_at(p.metric, 4 * i), turn))
             turned = unit(multiply(turned, quaternion_at(p.rotation, 4 * i)))
-            put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned))
+            set_rotation(p, i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned))
         for k in range(column + p.width[i], p.first_column[i + 1]):
             slide = p.column_slide[k]
             axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
             place = dot(axis, shift)
             to = place + part * p.reach * p.mobility[3 * i] * p.step[k]
             to = min(max(to, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
-            put_vector(p.translation, 3 * i, add(shift, scaled(axis, to - place)))
+            set_translation(p, i, add(shift, scaled(axis, to - place)))
     p.steps += 1
 
 

@@ -28,13 +28,12 @@ from .geometry import (
     length,
     logarithm,
     multiply,
-    put_quaternion,
-    put_vector,
     quaternion_at,
+    single,
     unit,
 )
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_weights
-from .kinematics import LARGEST
+from .kinematics import LARGEST, forward
 from .least_squares import (
     LONGEST_STEP,
     TIGHT,
@@ -59,7 +58,9 @@ from .skeleton import (
     read_angle,
     restore,
     save,
+    set_rotation,
     set_tolerance,
+    set_translation,
 )
 
 MISFIT = "kernel: the arrays do not fit the problem"
@@ -116,7 +117,7 @@ def enter_limits(p):
     for i in range(p.joints):
         if p.width[i]:
             turned = nearest_allowed(p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i))
-            put_quaternion(p.rotation, 4 * i, turned)
+            set_rotation(p, i, turned)
         if p.width[i] == 1:
             read_angle(p, i)
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
@@ -281,7 +282,7 @@ def load_reference_pose(p):
     """Move the joints that may move to the reference, and measure the goals there."""
     for n in range(p.moving_count):
         i = p.moving[n]
-        put_quaternion(p.rotation, 4 * i, quaternion_at(p.reference_rotation, 4 * i))
+        set_rotation(p, i, quaternion_at(p.reference_rotation, 4 * i))
         p.angle[i] = p.reference_angle[i]
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             copy_reference_shift(p, p.column_slide[column], i)
@@ -579,17 +580,12 @@ def try_start(p, rotations, translations, is_turn, number):
         if is_turn[number, i]:
             turned = unit(multiply(quaternion_at(p.rotation, 4 * i), turned))
         if p.width[i]:
-            put_quaternion(p.rotation, 4 * i, turned)
+            set_rotation(p, i, turned)
         if p.first_column[i + 1] - p.first_column[i] > p.width[i]:
-            put_vector(
-                p.translation,
-                3 * i,
-                Vector(
-                    translations[number, 3 * i],
-                    translations[number, 3 * i + 1],
-                    translations[number, 3 * i + 2],
-                ),
+            shift = Vector(
+                translations[number, 3 * i], translations[number, 3 * i + 1], translations[number, 3 * i + 2]
             )
+            set_translation(p, i, shift)
     enter_limits(p)
     if p.by_passes:
         save(p, START)
@@ -790,6 +786,7 @@ def load_pose(p, rotations, translations, number):
         p.rotation[k] = rotations[number, k]
     for k in range(3 * p.joints):
         p.translation[k] = translations[number, k]
+    p.placed = 0
 
 
 def load_bones(p, offsets, rests, number):
@@ -797,6 +794,7 @@ def load_bones(p, offsets, rests, number):
         p.offset[k] = offsets[number, k]
     for k in range(4 * p.joints):
         p.rest[k] = rests[number, k]
+    p.placed = 0
 
 
 def load_reference(p, rotations, translations, number):
@@ -957,18 +955,76 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
     p.is_busy = True
     with nogil:
         for k in range(size):
-            for n in range(4 * goals):
-                p.target[n] = targets[k if targets.shape[0] > 1 else 0, n]
-            for n in range(goals):
-                p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
             for n in range(3 * joints):
                 p.head[n] = heads[k, n]
             for n in range(4 * joints):
                 p.frame[n] = frames[k, n]
+            measure_all(p, targets, pole_angles, k)
             for n in range(goals):
-                measure_goal(p, n)
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
+    p.placed = 0
+    p.is_busy = False
+
+
+def measure_all(p, targets, pole_angles, number):
+    """Measure all goals in the pose whose joints are placed."""
+    for n in range(4 * p.goals):
+        p.target[n] = targets[number if targets.shape[0] > 1 else 0, n]
+    for n in range(p.goals):
+        p.goal_angle[n] = pole_angles[number if pole_angles.shape[0] > 1 else 0, n]
+        measure_goal(p, n)
+
+
+def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, rests, distances, misses):
+    """Round B poses to single precision, and measure their goals in them.
+
+    Heads and frames are rounded as well, as in `skeleton.kinematics.forward_kinematics`.
+
+    Args:
+        rotations, translations: (B, 4J) and (B, 3J), relative to rest; overwritten by the rounded ones.
+        targets: (B or 1, 4G).
+        pole_angles: (B or 1, G), override those of the problem, radians.
+        offsets, rests: (B or 1, 3J) and (B or 1, 4J), override those of the problem.
+        distances, misses: (B, G) written, in the model's unit and radians.
+    """
+    check_ready(p)
+    size, joints, goals = rotations.shape[0], p.joints, p.goals
+    check_size(rotations, size, 4 * joints)
+    check_size(translations, size, 3 * joints)
+    check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(pole_angles, size, goals)
+    check_size_or_one(offsets, size, 3 * joints)
+    check_size(rests, offsets.shape[0], 4 * joints)
+    check_size(distances, size, goals)
+    check_size(misses, size, goals)
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    check_targets(p, targets)
+    check_numbers("pole angles", pole_angles, 0)
+    check_numbers("offsets", offsets, 0)
+    check_numbers("rests", rests, 4)
+    p.is_busy = True
+    with nogil:
+        for k in range(size):
+            load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
+            for n in range(4 * joints):
+                rotations[k, n] = single(rotations[k, n])
+            for n in range(3 * joints):
+                translations[k, n] = single(translations[k, n])
+            load_pose(p, rotations, translations, k)
+            for n in range(p.couplings):
+                read_angle(p, p.coupled_driver[n])
+            forward(p)
+            for n in range(3 * joints):
+                p.head[n] = single(p.head[n])
+            for n in range(4 * joints):
+                p.frame[n] = single(p.frame[n])
+            measure_all(p, targets, pole_angles, k)
+            for n in range(goals):
+                distances[k, n] = p.distance[n]
+                misses[k, n] = p.miss[n]
+    p.placed = 0
     p.is_busy = False
 
 

@@ -37,7 +37,7 @@ cdef class Problem:
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of
     cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count
-    cdef Py_ssize_t valid, stage, last_rank
+    cdef Py_ssize_t placed, stage, last_rank
     cdef double[::1] effector, effector_frame, share, angle_order, hole, profile, first_pair, bend, davenport, eigenvectors
     cdef double last_turn
     cdef Py_ssize_t order
@@ -59,9 +59,12 @@ cdef void set_tolerance(Problem p, double position_tolerance) noexcept nogil
 cdef double angle_in_range(Problem p, Py_ssize_t i, double angle) noexcept nogil
 cdef void set_angle(Problem p, Py_ssize_t i, double angle) noexcept nogil
 cdef void read_angle(Problem p, Py_ssize_t i) noexcept nogil
+cdef void set_rotation(Problem p, Py_ssize_t i, Quaternion rotation) noexcept nogil
+cdef void set_translation(Problem p, Py_ssize_t i, Vector translation) noexcept nogil
+cdef void note_motion(Problem p, Py_ssize_t i) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t)
 cdef void save(Problem p, Py_ssize_t slot) noexcept nogil
-@cython.locals(at=cython.Py_ssize_t)
+@cython.locals(at=cython.Py_ssize_t, shifts=cython.Py_ssize_t, angles=cython.Py_ssize_t, has_moved=cython.bint)
 cdef void restore(Problem p, Py_ssize_t slot) noexcept nogil
 cdef void clamp_slide(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
 cdef void copy_reference_shift(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil

@@ -385,7 +385,7 @@ class Problem:
         self.share, self.angle_order, self.hole = zeros(joints), zeros(joints), zeros(joints)
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(9)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
-        self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
+        self.stage, self.placed, self.last_turn = self.last_rank, 0, 0.0
 
     def is_plain(self, i, goal):
         """Whether a joint turns freely, for one goal alone, and changes the lengths of no links."""
@@ -454,13 +454,34 @@ def set_angle(p, i, angle):
     if upper - lower < 2.0 * pi:
         angle = min(max(angle, lower), upper)
     p.angle[i] = angle
-    put_quaternion(p.rotation, 4 * i, axis_rotation(hinge_axis(p.limit, LIMIT_WIDTH * i), angle))
+    set_rotation(p, i, axis_rotation(hinge_axis(p.limit, LIMIT_WIDTH * i), angle))
 
 
 def read_angle(p, i):
     """Take a hinge's angle from its rotation."""
     axis = hinge_axis(p.limit, LIMIT_WIDTH * i)
     p.angle[i] = angle_in_range(p, i, twist_angle(quaternion_at(p.rotation, 4 * i), axis))
+    note_motion(p, i)
+
+
+def set_rotation(p, i, rotation):
+    """Rotate a joint, relative to rest."""
+    put_quaternion(p.rotation, 4 * i, rotation)
+    note_motion(p, i)
+
+
+def set_translation(p, i, translation):
+    """Shift a joint, relative to rest."""
+    put_vector(p.translation, 3 * i, translation)
+    note_motion(p, i)
+
+
+def note_motion(p, i):
+    """Note that a joint has moved: it and those after it are to be placed anew.
+
+    A coupled offset moves joints before its driver too.
+    """
+    p.placed = 0 if p.couplings else min(p.placed, p.place_of[i])
 
 
 def save(p, slot):
@@ -478,17 +499,20 @@ def save(p, slot):
 
 
 def restore(p, slot):
-    """Restore the pose of a slot."""
+    """Restore the pose of a slot; joints up to the first that has moved since stay placed."""
     joints = p.joints
-    at = 8 * joints * slot
-    for k in range(4 * joints):
-        p.rotation[k] = p.saved[at + k]
-    at += 4 * joints
-    for k in range(3 * joints):
-        p.translation[k] = p.saved[at + k]
-    at += 3 * joints
-    for k in range(joints):
-        p.angle[k] = p.saved[at + k]
+    at, shifts, angles = 8 * joints * slot, 8 * joints * slot + 4 * joints, 8 * joints * slot + 7 * joints
+    for i in range(joints):
+        has_moved = p.angle[i] != p.saved[angles + i]
+        p.angle[i] = p.saved[angles + i]
+        for k in range(4 * i, 4 * i + 4):
+            has_moved = has_moved or p.rotation[k] != p.saved[at + k]
+            p.rotation[k] = p.saved[at + k]
+        for k in range(3 * i, 3 * i + 3):
+            has_moved = has_moved or p.translation[k] != p.saved[shifts + k]
+            p.translation[k] = p.saved[shifts + k]
+        if has_moved:
+            note_motion(p, i)
 
 
 def clamp_slide(p, slide, i):
@@ -497,11 +521,11 @@ def clamp_slide(p, slide, i):
     place = dot(axis, shift)
     inside = min(max(place, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
     if inside != place:
-        put_vector(p.translation, 3 * i, add(shift, scaled(axis, inside - place)))
+        set_translation(p, i, add(shift, scaled(axis, inside - place)))
 
 
 def copy_reference_shift(p, slide, i):
     """Set the shift along a slide to that of the reference."""
     axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
     along = dot(axis, vector_at(p.reference_translation, 3 * i)) - dot(axis, shift)
-    put_vector(p.translation, 3 * i, add(shift, scaled(axis, along)))
+    set_translation(p, i, add(shift, scaled(axis, along)))

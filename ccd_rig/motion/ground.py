@@ -57,6 +57,19 @@ def seen_below(ground: Ground, points: Array, tops: Array, rows: Indices | None 
     return heights.reshape(points.shape[:-1])
 
 
+def clearing(heights: Array, points: Array, clear: Array | float, most: float) -> Array:
+    """(R,) metres up to where no point of a foot is in the ground, and all are as clear of it as animated.
+
+    Args:
+        heights: (P, R) of the ground below the foot's points; no numbers over holes.
+        points: (P, R) heights of these points.
+        clear: (R,) metres of the lowest point above the ground, as animated.
+        most: of them that count, metres.
+    """
+    deep = np.where(np.isfinite(heights), heights - points, -np.inf).max(axis=0)
+    return np.asarray(deep + np.clip(clear, 0.0, most))
+
+
 def grade_of(normal: Array, ahead: Array, left: Array, slopes: tuple[float, float], steepest: float) -> Array:
     """(2,) how much the ground below a foot rises ahead and to its left, for a metre.
 

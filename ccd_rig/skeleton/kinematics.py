@@ -21,7 +21,7 @@ from mathutils import Quaternion, Vector
 
 from ..kernel import POLE_NOISE, measure_bend, place_joints
 from ..limits.shapes import as_hinge
-from ..maths.batch import Array, directions, dot, length
+from ..maths.batch import Array, directions, dot, length, unit_rows
 from ..maths.rotations import FULL_TURN
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose
@@ -62,7 +62,7 @@ def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
 
     def bones() -> tuple[Array, Array]:
         offsets = np.array([[joint.offset[:] for joint in skeleton.joints]], np.float64)
-        rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]], np.float64)
+        rests = unit_rows([joint.rest_rotation[:] for joint in skeleton.joints])
         return offsets.reshape(1, -1), rests.reshape(1, -1)
 
     offsets, rests = skeleton.computed_once("bones at rest", bones)

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated
 
 from mathutils import Quaternion
 
 from ..errors import InvalidInput
-from ..json_text import NotJson, parse, shown
+from ..json_text import decoded, read, shown
 from ..maths.validation import frozen_rotation
 from .joints import Skeleton
 from .pose import Pose, check_pose
@@ -101,40 +101,20 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
     Raises:
         InvalidInput: names the field that is missing or wrong.
     """
-    try:
-        data = parse(text)
-    except NotJson as error:
-        raise InvalidInput(f"the pose library is not JSON: {error}") from None
-    if _field(data, "format", str, "the pose library") != FORMAT:
-        value = shown(json.dumps(data["format"]))
-        raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {value}")
-    version = _field(data, "version", int, "the pose library")
-    if version != VERSION:
-        raise InvalidInput(
-            f"the pose library: 'version' is {version}, but this CCD Rig reads {VERSION}; "
-            "save it with the same version"
-        )
-    entries = []
-    for at, item in enumerate(_field(data, "poses", list, "the pose library")):
-        where = f"poses[{at}]"
-        name = _field(item, "name", str, where)
-        rotations = {}
-        for bone, numbers in _field(item, "rotations", dict, where).items():
-            part = f"{where}.rotations['{shown(bone)}']"
-            is_list = isinstance(numbers, list) and len(numbers) == 4
-            if not is_list or not all(type(n) in (int, float) for n in numbers):
-                raise InvalidInput(f"{part} must be a list of four numbers (w, x, y, z)")
-            rotations[bone] = frozen_rotation(numbers, part)
-        entries.append(PoseEntry(name, rotations))
-    return tuple(entries)
+    library = read(text, _Library, "the pose library", (FORMAT, VERSION))
+    return tuple(PoseEntry(entry.name, entry.rotations) for entry in library.poses)
 
 
-def _field(data: object, name: str, kind: type, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise InvalidInput(f"{where} must be a JSON object with the field '{name}'")
-    if name not in data:
-        raise InvalidInput(f"{where}: the field '{name}' is missing")
-    if not isinstance(data[name], kind) or isinstance(data[name], bool):
-        words = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
-        raise InvalidInput(f"{where}: '{name}' must be {words[kind]}, not {shown(json.dumps(data[name]))}")
-    return data[name]
+def _rotation(value: object, place: str) -> Quaternion:
+    return frozen_rotation(decoded(tuple[float, float, float, float], value, place), place)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    rotations: Mapping[str, Annotated[Quaternion, _rotation]]
+
+
+@dataclass(frozen=True)
+class _Library:
+    poses: tuple[_Entry, ...]

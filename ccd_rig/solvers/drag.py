@@ -373,7 +373,7 @@ class Drag:
                 targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]
                 solved = search.solve(*reference, targets, reference)
                 pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        errors = search.errors(pose, [*stored_targets(pulls), *targets[len(pulls) :]])
+        errors = search.errors(solved, [*stored_targets(pulls), *targets[len(pulls) :]])
         status = STATUSES[solved.statuses[0]]
         if all(search.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

@@ -15,13 +15,12 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..goals import GOALS, Goal, GoalError
-from ..kernel import Problem, set_search, solve_poses
+from ..kernel import Problem, measure_rounded, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
 from ..maths.validation import shown
 from ..settings import Solver, SolverSettings, SolveStatus, Sweep
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import placed_joints
 from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
@@ -91,13 +90,15 @@ class Solved:
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
         """Copies of start poses, not solved yet."""
         size = len(rotations)
+        statuses: Indices = np.zeros(size, np.int32)
+        steps: Indices = np.zeros(size, np.int32)
+        statuses[:] = 1
         return cls(
             np.array(rotations, dtype=np.float64, order="C"),
             np.array(translations, dtype=np.float64, order="C"),
-            np.ones(size, np.int32),
-            np.zeros(size, np.int32),
-            np.zeros((size, goals)),
-            np.zeros((size, goals)),
+            statuses,
+            steps,
+            *np.zeros((2, size, goals)),
         )
 
     def at(self, rows: Indices | Mask) -> Solved:
@@ -303,11 +304,32 @@ class PoseSearch:
         return measured
 
     def errors(
-        self, pose: Pose, targets: Sequence[Array], goal_settings: GoalSettings | None = None
+        self, solved: Solved, targets: Sequence[Array], goal_settings: GoalSettings | None = None
     ) -> tuple[GoalError, ...]:
-        """Measure the error of each goal in a pose; `targets` and `goal_settings` as in `solve`."""
-        distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets, goal_settings)
-        return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
+        """Round a solved pose to single precision, and measure the error of each goal in it.
+
+        They equal those of `measure` in the rounded pose, where offsets are coupled to single precision.
+        `targets` and `goal_settings` are as in `solve`.
+        """
+        idle, problem = self._problem(self.limits)
+        values, bones, windows = goal_settings or self.goal_settings, self._bones, self._windows
+        rows = target_rows(
+            self.skeleton, self.goals, targets, solved.translations, bones, values.extensions, windows
+        )
+        distances, angles = np.empty((2, 1, rows.shape[1] // 4))
+        measure_rounded(
+            problem,
+            solved.rotations.reshape(1, -1),
+            solved.translations.reshape(1, -1),
+            rows,
+            values.with_windows(len(windows))[1],
+            bones.offsets.reshape(1, -1),
+            bones.rests.reshape(1, -1),
+            distances,
+            angles,
+        )
+        idle.append(problem)
+        return tuple(map(GoalError, distances[0, : len(self.goals)].tolist(), angles[0].tolist()))
 
     def _run(
         self,

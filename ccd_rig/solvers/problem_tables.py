@@ -68,11 +68,10 @@ class GoalSettings(NamedTuple):
     @classmethod
     def of(cls, poses: Sequence[Sequence[Goal]]) -> GoalSettings:
         """Values of the goals of each pose."""
-        return cls(
-            np.array([[goal.weight for goal in goals] for goals in poses], np.float64),
-            np.array([[goal.angle for goal in goals] for goals in poses], np.float64),
-            np.array([[goal.max_extension for goal in goals] for goals in poses], np.float64),
-        )
+        weights = [[goal.weight for goal in goals] for goals in poses]
+        angles = [[goal.angle for goal in goals] for goals in poses]
+        extensions = [[goal.max_extension for goal in goals] for goals in poses]
+        return cls(*np.array((weights, angles, extensions), np.float64))
 
     def at(self, rows: Any) -> GoalSettings:
         """Values of a subset of poses."""

@@ -124,11 +124,9 @@ class _Solve:
             budget,
             goal_settings=self.goal_settings,
         )
-        # Errors are those of the pose in single precision; joints that did not turn keep the start's bits.
+        errors = search.errors(solved, self.targets, self.goal_settings)
         is_still = solved.translations.tobytes() == self.pose.arrays[1].tobytes()
-        shift = self.pose if is_still else None
-        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], shift)
-        errors = search.errors(pose, self.targets, self.goal_settings)
+        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], self.pose if is_still else None)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

@@ -97,6 +97,19 @@ def run(seed: int) -> Outcome:
         watch(0.0)
 
 
+ROUNDED = (
+    "rotations",
+    "translations",
+    "targets",
+    "pole_angles",
+    "offsets",
+    "rests",
+    "distances",
+    "misses",
+)
+"""Names of the arrays of `measure_rounded`."""
+
+
 def _longest() -> float:
     """Seconds that a case may compute."""
     return float(os.environ.get(SECONDS, "2"))
@@ -197,6 +210,8 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
         kernel.solve_poses(problem, *case.arrays.values(), True)
         outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
         _judge(case, problem, outcome, "going on: ")
+    kernel.measure_rounded(problem, *[case.arrays[name] for name in ROUNDED])
+    outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
     poses = [np.asarray(case.arrays[name])[:1] for name in ("rotations", "translations", "targets")]
     if len(poses[0]):
@@ -369,6 +384,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         lambda: kernel.set_search(problem, *case.search.values()),
         lambda: kernel.solve_poses(problem, *arrays.values(), False),
         lambda: kernel.solve_poses(problem, *arrays.values(), True),
+        lambda: kernel.measure_rounded(problem, *[arrays[name] for name in ROUNDED]),
         lambda: kernel.evaluate_at(
             problem,
             *[arrays[name] for name in ("rotations", "translations", "targets")],

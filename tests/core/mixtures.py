@@ -237,7 +237,11 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
             found.append(f"'{joint.name}' was shifted")
     transforms = forward_kinematics(skeleton, pose)
     errors = tuple(measure(goal, skeleton, transforms) for goal in case.goals)
-    if errors != result.errors:
+    pairs = [pair for each in zip(errors, result.errors, strict=True) for pair in zip(*each, strict=True)]
+    # Forward kinematics rounds coupled offsets to single precision.
+    if errors != result.errors and not (
+        skeleton.couplings and all(math.isclose(*pair, rel_tol=FLOAT32, abs_tol=FLOAT32) for pair in pairs)
+    ):
         found.append("reports other errors than forward kinematics gives")
     met = all(map(_is_met, errors))
     if met != (result.status is SolveStatus.CONVERGED):

@@ -43,6 +43,7 @@ from ...maths.batch import (
     rotate,
     unit,
 )
+from ...motion.ground import clearing
 from ...motion.interpolation import least_lift
 from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...skeleton.joints import Joint, Skeleton
@@ -450,8 +451,8 @@ class _GroupSolver:
         animated = points(*self._world(frames.animated), np.broadcast_to(np.eye(3), turns.shape))
         lowest = animated[..., 2].min(axis=1)
         rise = lowest - np.interp(times, times[~swings], lowest[~swings])
-        margin = np.clip(rise, 0.0, soles[0].clearance)
-        missing = (ground.heights(sole, frames.rows) - sole[..., 2]).max(axis=1) + margin
+        heights = ground.heights(sole, frames.rows)
+        missing = clearing(heights.T, sole[..., 2].T, rise, soles[0].clearance)
         lift = least_lift(times, missing, ~swings, RETURN)
         rows = np.flatnonzero((angles > ALIKE) | (lift > ALIKE * soles[0].length))
         if not len(rows):

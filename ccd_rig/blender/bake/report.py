@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import math
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import json_text
+from ...errors import InvalidInput
 from ...settings import Solver, SolverSettings, SolveStatus
 from ..atomic_write import WriteError, replacing
 
@@ -609,24 +611,15 @@ def from_json(text: str) -> tuple[Finding, ...]:
         rows = json_text.parse(text) if text else []
     except json_text.NotJson:
         return ()
-    readable = map(_from_row, rows if isinstance(rows, list) else ())
-    return tuple(each for each in readable if each is not None)
-
-
-def _from_row(row: Any) -> Finding | None:
-    """A stored finding; None if it is invalid."""
-    try:
-        read = Finding(**{**row, "trouble": Trouble(row["trouble"]), "fix": Fix(row.get("fix", ""))})
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-    names, numbers = (read.constraint, read.bone), (read.distance, read.angle, read.more)
-    frames = (read.frame_start, read.frame_end, read.frame)
-    is_sound = (
-        all(isinstance(each, str) for each in names)
-        and all(isinstance(each, int | float) and math.isfinite(each) for each in (*frames, *numbers))
-        and all(abs(each) <= LAST_FRAME for each in frames)
+    readable = []
+    for number, row in enumerate(rows if isinstance(rows, list) else ()):
+        with contextlib.suppress(InvalidInput):
+            readable.append(json_text.decoded(Finding, row, f"findings[{number}]"))
+    return tuple(
+        each
+        for each in readable
+        if max(abs(each.frame_start), abs(each.frame_end), abs(each.frame)) <= LAST_FRAME
     )
-    return read if is_sound else None
 
 
 def _length(metres: float) -> str:

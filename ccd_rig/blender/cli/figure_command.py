@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import bpy
 
 from ... import json_text
-from ...errors import RigError
-from ..atomic_write import read_text
+from ..atomic_write import read
 from ..bake.report import write
 from ..figures.recognition import figure_of, with_roles
 from ..retarget import clips
@@ -97,25 +98,19 @@ def run(options: argparse.Namespace) -> Exit:
     return Exit.DONE
 
 
-def read_roles(path: Path) -> dict[str, str]:
-    """Read {bone: role} from a file.
+@dataclass(frozen=True)
+class _RolesFile:
+    roles: Mapping[str, str]  # {bone: role}
 
-    Raises:
-        RigError: the file cannot be read, or does not hold {"roles": {"bone": "role"}}.
-    """
-    try:
-        content = json_text.parse(read_text(path))
-    except (RigError, json_text.NotJson) as error:
-        raise RigError(f"cannot read the roles {path}: {error}") from None
-    roles = content.get("roles") if isinstance(content, dict) else None
-    if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
-        raise RigError(f'the roles {path} must hold {{"roles": {{"bone": "role"}}}}')
-    return roles
+
+def read_roles(path: Path) -> Mapping[str, str]:
+    """Read the roles {bone: role} of a file; raises RigError, which names the place in it."""
+    return read(path, lambda text: json_text.read(text, _RolesFile, "the list of roles")).roles
 
 
 def _set_up(
     armature_object: bpy.types.Object,
-    roles: dict[str, str],
+    roles: Mapping[str, str],
     options: argparse.Namespace,
 ) -> dict[str, object]:
     choices = Choices(

@@ -25,7 +25,7 @@ import bpy
 import numpy as np
 
 from ... import json_text
-from ...errors import RigError
+from ...errors import CCDRigError, RigError
 from ...json_text import printable
 from ...maths import batch
 from ...maths.batch import Array
@@ -79,14 +79,11 @@ class Record:
 def load_record(path: Path) -> Record | None:
     """Load a record; None, and the work is repeated, if it is missing, damaged or from another version."""
     try:
-        content = json_text.parse(read_text(path))
-        if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
-            return None
-        digest = content.pop("sha256")
-        record = Record(**{**content, "rows": tuple(content["rows"])})
-    except (RigError, json_text.NotJson, KeyError, TypeError, AttributeError):
+        text = read_text(path)
+        record = json_text.read(text, Record, "the record", (FORMAT, VERSION))
+    except CCDRigError:
         return None
-    return record if record._digest() == digest else None
+    return record if record._digest() == json_text.parse(text).get("sha256") else None
 
 
 def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:

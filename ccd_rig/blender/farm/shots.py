@@ -7,16 +7,14 @@ its frames.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import json
 import math
-import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import bpy
 
@@ -73,58 +71,22 @@ LONGEST = 200
 """Characters of a reason that a message shows."""
 
 
-def read_settings(path: Path, kind: tuple[str, int], parse: Callable[[dict[str, Any]], T]) -> T:
-    """Read a settings file.
-
-    Args:
-        kind: format and version that it must have.
-        parse: makes the settings of the content. It may raise ValueError, KeyError, TypeError,
-            AttributeError or InvalidInput.
-
-    Raises:
-        RigError: the file cannot be read, or another version has written it.
-    """
-    wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
+def read_settings(path: Path, kind: type[T], mark: tuple[str, int]) -> T:
+    """Read a settings file; raises RigError if it cannot be read, or another version has written it."""
+    text = read_text(path)
     try:
-        content = json_text.parse(read_text(path))
-        if (content["format"], content["version"]) != kind:
-            raise RigError(wrong)
-        return parse(content)
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise RigError(f"{wrong} ({json_text.shown(str(error), LONGEST)})") from error
+        return json_text.read(text, kind, "the job", mark)
+    except InvalidInput as error:
+        raise RigError(
+            f"{path} is no settings file of this version of CCD Rig: write the bundle anew ({error})"
+        ) from error
 
 
-def decoded(kind: Any, value: Any, name: str = "content") -> Any:
-    """Convert a JSON value to a type: objects to dataclasses, lists to tuples, names to enums.
-
-    Args:
-        kind: the type, as an annotation has it.
-
-    Raises:
-        TypeError, KeyError: the value is not of this type; names the field.
-    """
-    origin, kinds = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        for each in kinds:
-            try:
-                return decoded(each, value, name)
-            except (TypeError, KeyError):
-                continue
-    elif dataclasses.is_dataclass(kind) and isinstance(value, dict):
-        known = get_type_hints(kind)
-        return kind(**{key: decoded(known.get(key), each, key) for key, each in value.items()})  # type: ignore[operator]
-    elif origin is Mapping and isinstance(value, dict):
-        return {decoded(kinds[0], key, name): decoded(kinds[1], each, key) for key, each in value.items()}
-    elif origin is tuple and isinstance(value, list):
-        each_of = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
-        if len(each_of) == len(value):
-            return tuple(decoded(each, part, name) for each, part in zip(each_of, value, strict=True))
-    elif isinstance(kind, type):
-        if issubclass(kind, enum.Enum) and isinstance(value, str):
-            return kind[value]
-        if type(value) is kind or (kind is float and type(value) is int):
-            return value
-    raise TypeError(f"{name} must not be {json_text.shown(json.dumps(value))}")
+def _bake_settings(value: Any, place: str) -> BakeSettings:
+    if isinstance(value, dict):  # earlier versions wrote an order, which has no effect
+        value = {name: each for name, each in value.items() if name != "order"}
+    settings: BakeSettings = json_text.decoded(BakeSettings, value, place)
+    return settings
 
 
 SHOTS = ("ccd_rig.farm_settings", 1)
@@ -137,7 +99,7 @@ class Shot:
 
     file: str  # name of the file, without its folder; unique in a job, letters' case disregarded
     # {name of the armature object: settings}; all of them bake one frame range.
-    armatures: Mapping[str, BakeSettings]
+    armatures: Mapping[str, Annotated[BakeSettings, _bake_settings]]
     chunk: int = 0  # maximum of frames of a chunk; 0: the shot is baked whole
 
     @property
@@ -178,20 +140,14 @@ def to_json(shots: Sequence[Shot]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_shots(path: Path) -> list[Shot]:
-    """Read the shots of a job.
+@dataclass(frozen=True)
+class _ShotsFile:
+    shots: tuple[Shot, ...]
 
-    Raises:
-        RigError: the file cannot be read, or another version has written it.
-    """
 
-    def shot(content: Mapping[str, Any]) -> Shot:
-        for settings in content["armatures"].values():
-            settings.pop("order", None)  # written by earlier versions, without effect now
-        value: Shot = decoded(Shot, content)
-        return value
-
-    return read_settings(path, SHOTS, lambda content: list(map(shot, content["shots"])))
+def read_shots(path: Path) -> tuple[Shot, ...]:
+    """Read the shots of a job; raises RigError as `read_settings`."""
+    return read_settings(path, _ShotsFile, SHOTS).shots
 
 
 def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
@@ -308,14 +264,5 @@ def is_clips_job(path: Path) -> bool:
 
 
 def read_clips(path: Path) -> Clips:
-    """Read the clips of a job.
-
-    Raises:
-        RigError: the file cannot be read, or another version has written it.
-    """
-
-    def clips(content: Mapping[str, Any]) -> Clips:
-        values: Clips = decoded(Clips, {field.name: content[field.name] for field in fields(Clips)})
-        return values
-
-    return read_settings(path, CLIPS, clips)
+    """Read the clips of a job; raises RigError as `read_settings`."""
+    return read_settings(path, Clips, CLIPS)

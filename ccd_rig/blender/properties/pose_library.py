@@ -22,7 +22,7 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.interpolation import solve_frames
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
-from ..atomic_write import read_text, replacing
+from ..atomic_write import read, replacing
 from ..keys import channels
 from ..registration import STORED, UNANIMATED
 from ..rig.rotation_modes import (
@@ -212,11 +212,7 @@ def load(path: str | os.PathLike[str]) -> tuple[PoseEntry, ...]:
     Raises:
         RigError: names the file, and the invalid field or the reason why it cannot be read.
     """
-    text = read_text(path)
-    try:
-        return from_json(text)
-    except InvalidInput as error:
-        raise RigError(f"{path}: {error}") from error
+    return read(path, from_json)
 
 
 # Capturing a pose -------------------------------------------------------------------------------------------

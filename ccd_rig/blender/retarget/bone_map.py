@@ -20,7 +20,7 @@ import bpy
 from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...motion.retargeting.figures import FigureMap, Limb
-from ..atomic_write import read_text
+from ..atomic_write import read
 from ..figures.recognition import figure_of
 from ..figures.role import Figure, Part, Role, Side
 
@@ -115,20 +115,14 @@ def figure_map(mapped: BoneMap) -> FigureMap:
         raise RigError(str(error)) from error
 
 
-def read_map(path: Path) -> dict[str, str]:
-    """Read the pairs of a file.
+@dataclass(frozen=True)
+class _MapFile:
+    bones: Mapping[str, str]  # {target bone: source bone}
 
-    Raises:
-        RigError: it cannot be read, or is not of the form {"bones": {"target": "source"}}.
-    """
-    try:
-        content = json_text.parse(read_text(path))
-    except (RigError, json_text.NotJson) as error:
-        raise RigError(f"cannot read the map {path}: {error}") from None
-    bones = content.get("bones") if isinstance(content, dict) else None
-    if not isinstance(bones, dict) or not all(isinstance(value, str) for value in bones.values()):
-        raise RigError(f'the map {path} must hold {{"bones": {{"target bone": "source bone"}}}}')
-    return bones
+
+def read_map(path: Path) -> Mapping[str, str]:
+    """Read the pairs {target bone: source bone} of a file; raises RigError, which names the place in it."""
+    return read(path, lambda text: json_text.read(text, _MapFile, "the map")).bones
 
 
 def map_as_text(bones: Mapping[str, str]) -> str:

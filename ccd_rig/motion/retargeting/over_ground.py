@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..ground import Ground, grade_of, plane_of
+from ..ground import Ground, clearing, grade_of, plane_of
 from ..interpolation import bell_means
 from ..walking.path import STEP_UP
 from ..walking.steps import BENT, CLEAREST, evenly, swing_base
@@ -167,15 +167,16 @@ def _on_terrain(
         p, way = u, xy[high] - xy[low]
         if float(way @ way) > (HALF * size) ** 2:
             p = np.clip((xy[at] - xy[low]) @ way / (way @ way), 0.0, 1.0)
-        need, clear = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        for point in sole.points(feet[at], None if toes is None else toes[at]):
-            point = point + (0.0, 0.0, 1.0) * rises[at, None]
-            need = np.maximum(need, below(np.column_stack((xy[at], rises[at])) + point, at) - point[:, 2])
-            clear = np.minimum(clear, point[:, 2])
+        points = [
+            point + (0.0, 0.0, 1.0) * rises[at, None]
+            for point in sole.points(feet[at], None if toes is None else toes[at])
+        ]
+        above = np.array([point[:, 2] for point in points])  # the base
+        heights = np.array([below(np.column_stack((xy[at], rises[at])) + point, at) for point in points])
         ends = float(bases[low]), float(bases[high])
         plane = ends[0] + (ends[1] - ends[0]) * np.concatenate(([0.0], p, [1.0]))
-        margin = np.clip(clear, 0.0, CLEAREST * size)
-        bases[at] = swing_base(u, p, ends, plane, rises[at], need + margin)
+        needed = clearing(heights, above, above.min(axis=0), CLEAREST * size)
+        bases[at] = swing_base(u, p, ends, plane, rises[at], needed)
     placed = np.column_stack((xy, bases + rises))
     if toes is not None and sole.toe is not None:
         ahead = ahead_of(feet, sole.across)
@@ -193,16 +194,16 @@ def cleared(terrain: Terrain, path: FootPath, sole: Sole, size: float, times: Ar
     Its ground becomes the level from which the lowest point is as far as the sole is from the ground.
     """
     balls, rows = path.ankles + turned(path.feet, sole.ball), np.arange(len(times))
-    points, depths = sole.points(path.feet, path.toes), []
+    points = [balls + point for point in sole.points(path.feet, path.toes)]
+    heights = []
     for point in points:
-        tops = np.column_stack(((balls + point)[:, :2], path.ground + STEP_UP * size))
-        heights, _ = terrain.ground.below(tops, rows)
-        depths.append(np.nan_to_num(heights, nan=-np.inf) - (balls + point)[:, 2])
-    deep = np.max(depths, axis=0)
+        tops = np.column_stack((point[:, :2], path.ground + STEP_UP * size))
+        heights.append(terrain.ground.below(tops, rows)[0])
+    above = np.array([point[:, 2] for point in points])
+    deep = clearing(np.array(heights), above, 0.0, 0.0)
     lift = np.maximum(deep, 0.0)
     lift = np.maximum(lift, (1.0 - path.weights) * smooth_envelope(lift, times, TOES))
-    lowest = balls[:, 2] + np.min([point[:, 2] for point in points], axis=0)
-    ground = np.where(np.isfinite(deep), lowest + deep, path.ground)
+    ground = np.where(np.isfinite(deep), above.min(axis=0) + deep, path.ground)
     return replace(path, ankles=path.ankles + lift[:, None] * UP, ground=ground)
 
 

@@ -24,7 +24,7 @@ from ...errors import InvalidInput
 from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..ground import Ground, grade_of, plane_of
+from ..ground import Ground, clearing, grade_of, plane_of
 from ..retargeting.alignment import NO_TURN, UP, shortest
 from ..retargeting.feet import (
     FootPath,
@@ -441,21 +441,18 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     for rows, u, p, i in swings:
         rests = np.flatnonzero(down == i)
         low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
-        need = np.full(len(rows), -np.inf)
+        heights, above = [], np.array([point[rows, 2] for point in points])  # the base
         for point in points:
             under = np.column_stack((xy[rows] + point[rows, :2], np.full(len(rows), -np.inf)))
-            heights, _ = course.under(under, ahead[rows], rows)
-            need = np.fmax(need, heights - point[rows, 2])
-        cycle_clearance = np.min([point[rows, 2] for point in points], axis=0)
-        margin = np.clip(
-            cycle_clearance, 0.0, course.settings.clearance * cycle.leg
-        )  # the cycle's, where it is lower
+            heights.append(course.under(under, ahead[rows], rows)[0])
+        clearance = course.settings.clearance * cycle.leg
+        needed = clearing(np.array(heights), above, above.min(axis=0), clearance)
         around = np.array((max(rows[0] - 1, 0), *rows, min(rows[-1] + 1, count - 1)))
         ends = low, float(falls[i + 1].place[2])
         plane = ends[0] + (ends[1] - ends[0]) * np.concatenate(([0.0], p, [1.0]))
         if course.lie.is_long:
             plane = course.lie.height(around, ahead[around], aside[around])
-        bases[rows] = swing_base(u, p, ends, plane, rises[rows], need + margin)
+        bases[rows] = swing_base(u, p, ends, plane, rises[rows], needed)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
 

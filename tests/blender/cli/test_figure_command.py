@@ -77,8 +77,8 @@ def rig_name(data):
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        ("{", 1, "cannot read the roles"),
-        ('{"bones": {}}', 1, 'must hold {"roles": {"bone": "role"}}'),
+        ("{", 1, "the list of roles is not JSON"),
+        ('{"bones": {}}', 1, "the list of roles: the field 'roles' is missing"),
         ('{"roles": {"nobody": "left hand"}}', 1, "there is no bone 'nobody'"),
         ('{"roles": {"hand.L": "left paddle"}}', 1, "is no role"),
     ],

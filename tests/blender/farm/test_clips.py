@@ -198,7 +198,7 @@ def test_words_that_make_no_job(cli, hero, tmp_path, capfd):
         (hero, [bare], (), 1, "must have one armature, or name one: it has none"),
         (bare, [clip], (), 1, "must have one armature, or name one: it has none"),
         (tmp_path / "gone.blend", [clip], (), 2, "there is no file"),
-        (hero, [clip], ("--map", str(tmp_path / "gone.json")), 1, "cannot read the map"),
+        (hero, [clip], ("--map", str(tmp_path / "gone.json")), 1, "cannot read "),
         (hero, [clip], ("--map", "/dev/zero"), 1, "it is a device, not a file"),
         (hero, [clip], ("--map", str(deep)), 1, "it nests too deep"),
         (hero, [clip], ("--map", str(twice)), 1, 'the field "head" stands twice'),
