@@ -780,7 +780,10 @@ def is_same_face(p):
 
 
 def note_pair(p):
-    """Note the last step s, and the change y of the gradient along it, if the departure is convex there."""
+    """Note the last step s, and the change y of the gradient along it.
+
+    Where the departure is not convex the pair has no effect.
+    """
     along, square, change = 0.0, 0.0, 0.0
     place = p.pair_count % PAIRS
     for column in range(p.columns):
@@ -790,9 +793,8 @@ def note_pair(p):
         along += s * y
         square += s * s
         change += y * y
-    if along > CONVEX * sqrt(square * change):
-        p.pair_inverse[place] = 1.0 / along
-        p.pair_count += 1
+    p.pair_inverse[place] = 1.0 / along if along > CONVEX * sqrt(square * change) else 0.0
+    p.pair_count += 1
 
 
 def bend_by_pairs(p):
