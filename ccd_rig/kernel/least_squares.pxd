@@ -7,8 +7,10 @@ cdef void measure_region_departure(Problem p) noexcept nogil
 cdef void add_ball_departure(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
 @cython.locals(more=cython.bint)
 cdef void compute_step(Problem p, double back, double damping) noexcept nogil
+cdef void compute_other_step(Problem p, double back, double damping) noexcept nogil
+cdef void solve_in_limits(Problem p, double back, double damping) noexcept nogil
 @cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t)
-cdef void reset_active_set(Problem p, double back) noexcept nogil
+cdef void reset_active_set(Problem p) noexcept nogil
 cdef bint is_in_step(Problem p, Py_ssize_t k) noexcept nogil
 cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
@@ -16,11 +18,13 @@ cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
 cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
 cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
 @cython.locals(first=cython.Py_ssize_t)
-cdef void solve_step(Problem p, double damping) noexcept nogil
+cdef void solve_step(Problem p) noexcept nogil
+cdef void factorise(Problem p, double damping) noexcept nogil
 @cython.locals(others=cython.Py_ssize_t, column=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
 cdef void multiply_row(Problem p, Py_ssize_t k, Py_ssize_t a, double damping) noexcept nogil
 cdef void note_product(Problem p, Py_ssize_t a, Py_ssize_t b, double product) noexcept nogil
 @cython.locals(least=double)
+cdef void factorise_symmetric(Problem p) noexcept nogil
 cdef void solve_symmetric(Problem p) noexcept nogil
 @cython.locals(best=cython.Py_ssize_t)
 cdef void solve_general(Problem p) noexcept nogil
@@ -39,14 +43,21 @@ cdef void set_row_gains(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
 cdef bint reach(Problem p, double slow_ratio) noexcept nogil
 cdef double summed_turn(Problem p) noexcept nogil
+@cython.locals(column=cython.Py_ssize_t)
+cdef double longest_carried_turn(Problem p) noexcept nogil
 cdef double share_pass(Problem p) noexcept nogil
 @cython.locals(is_first=cython.bint)
 cdef double predicted_square(Problem p, double part) noexcept nogil
-@cython.locals(has_old=cython.bint, is_judged=cython.bint)
+@cython.locals(is_new=cython.bint, is_judged=cython.bint)
 cdef void slide(Problem p) noexcept nogil
+@cython.locals(is_same=cython.bint, at=cython.Py_ssize_t, is_active=cython.int)
+cdef bint is_same_face(Problem p) noexcept nogil
+@cython.locals(place=cython.Py_ssize_t)
+cdef void note_pair(Problem p) noexcept nogil
+@cython.locals(place=cython.Py_ssize_t, count=cython.Py_ssize_t)
+cdef void bend_by_pairs(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
-cdef double curvature_part(Problem p, double part) noexcept nogil
 @cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_better=cython.bint)
 cdef bint settle(Problem p) noexcept nogil
 @cython.locals(pressed=cython.Py_ssize_t, more=cython.bint)

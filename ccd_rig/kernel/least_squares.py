@@ -40,6 +40,7 @@ from .geometry import (
     wrapped,
 )
 from .goals import (
+    BALANCE,
     FIRST,
     ORIENTATION,
     POLE,
@@ -55,7 +56,7 @@ from .goals import (
 )
 from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, restore, save, set_angle, set_rotation, set_translation
+from .skeleton import NORMALS, PAIRS, restore, save, set_angle, set_rotation, set_translation
 
 LONGEST_STEP = 1.0
 """Largest turn of a joint in a step of `reach`, radians."""
@@ -82,6 +83,8 @@ VOID_PIVOT = 1e150
 """The pivot of a dependent row: quotients by it vanish."""
 LEAST_DAMPING = 1e-12
 """Least damping of each step: dependent rows leave the system solvable."""
+CONVEX = 1e-3
+"""Least cosine between a step and the change of the gradient along it."""
 LEAST_SLIDE = 1e-3
 """Radians of a step towards the reference below which a pose counts as the nearest."""
 RETURN_PART = 0.1
@@ -249,14 +252,34 @@ def compute_step(p, back, damping):
 
     Limits that the step would violate become active, and the step is computed again.
     """
-    reset_active_set(p, back)
+    reset_active_set(p)
+    factorise(p, damping)
+    p.is_free = not p.masked
+    solve_in_limits(p, back, damping)
+
+
+def compute_other_step(p, back, damping):
+    """Compute another step from the same pose, with other `row_gain` or `gradient`; the rest is the same."""
+    if p.is_free:
+        solve_in_limits(p, back, damping)
+    else:
+        compute_step(p, back, damping)
+
+
+def solve_in_limits(p, back, damping):
+    """Compute the step of a factorised system, and again with the limits active that it would violate."""
+    for column in range(p.columns):
+        p.free_gradient[column] = back * p.gradient[column] if back != 0.0 else 0.0
+    project_free(p, p.free_gradient)
     for _ in range(ROUNDS + p.goals if p.has_windows or p.has_poles else ROUNDS):
-        solve_step(p, damping)
+        solve_step(p)
         if not activate_limits(p):
             return
+        p.is_free = False
+        factorise(p, damping)
 
 
-def reset_active_set(p, back):
+def reset_active_set(p):
     """Start with the limits active that have no room, and all other columns free."""
     for k in range(p.goals):
         is_counted = is_in_step(p, k) and not has_room(p, k)
@@ -269,7 +292,6 @@ def reset_active_set(p, back):
     for column in range(p.columns):
         p.is_fixed[column] = 0
         p.fixed_step[column] = 0.0
-        p.free_gradient[column] = back * p.gradient[column] if back != 0.0 else 0.0
     for i in range(p.joints):
         p.active_count[i] = 0
         for n in range(p.normal_count[i]):
@@ -324,12 +346,20 @@ def fix_column(p, column, step):
         p.free_slope[free_slope_index(p, row, column)] = 0.0
 
 
-def solve_step(p, damping):
-    """Compute the step of the free columns, beside fixed steps."""
-    rows, columns = p.rows, p.columns
+def factorise(p, damping):
+    """Factorise the system of the free columns."""
     for k in range(p.goals):
         for a in range(p.first_row[k], p.first_row[k + 1]):
             multiply_row(p, k, a, damping)
+    if not p.masked:
+        factorise_symmetric(p)
+
+
+def solve_step(p):
+    """Compute the step of the free columns, beside fixed steps."""
+    rows, columns = p.rows, p.columns
+    for a in range(rows):
+        p.right[a] = p.row_gain[a] * (p.residual[a] - p.row_offset[a]) if p.row_is_active[a] else 0.0
     for column in range(columns):
         shift = p.fixed_step[column] - p.free_gradient[column]
         p.step[column] = shift
@@ -349,14 +379,13 @@ def solve_step(p, damping):
 
 
 def multiply_row(p, k, a, damping):
-    """Store a row of the system, of goal `k`, and its right side without the shift of other columns."""
+    """Store a row of the system, of goal `k`."""
     rows, columns = p.rows, p.columns
     others = rows if p.masked else a + 1
     for b in range(others):
         p.system[a * rows + b] = 0.0
     if not p.row_is_active[a]:
         p.system[a * rows + a] = 1.0
-        p.right[a] = 0.0
         return
     from_a = free_slope_index(p, a, 0)
     for b in range(0, others, 4):  # four independent sums: a single one waits for itself
@@ -375,7 +404,6 @@ def multiply_row(p, k, a, damping):
         note_product(p, a, b + 2, three)
         note_product(p, a, b + 3, four)
     p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
-    p.right[a] = p.row_gain[a] * (p.residual[a] - p.row_offset[a])
 
 
 def note_product(p, a, b, product):
@@ -384,8 +412,8 @@ def note_product(p, a, b, product):
         p.system[a * p.rows + b] = product
 
 
-def solve_symmetric(p):
-    """Solve by Cholesky's method; `right` becomes the solution.
+def factorise_symmetric(p):
+    """Factorise by Cholesky's method.
 
     A row that depends on the rows before it, but for rounding, is dropped.
     """
@@ -400,6 +428,11 @@ def solve_symmetric(p):
                 p.system[i * n + i] = sqrt(sum_) if sum_ > least else VOID_PIVOT
             else:
                 p.system[i * n + j] = sum_ / p.system[j * n + j]
+
+
+def solve_symmetric(p):
+    """Solve the factorised system; `right` becomes the solution."""
+    n = p.rows
     for i in range(n):
         sum_ = p.right[i]
         for k in range(i):
@@ -565,12 +598,11 @@ def set_row_gains(p, part):
 def reach(p, slow_ratio):
     """Meet the goals by damped least squares, without the reference; whether they are met.
 
-    The pose is evaluated at the beginning and at the end. It ends with the try's steps, or after `SLOW_STEPS`
-    steps in a row that leave more than `slow_ratio` of the square error.
+    The pose has been measured before, and is evaluated at the end. It ends with the try's steps, or after
+    `SLOW_STEPS` steps in a row that leave more than `slow_ratio` of the square error.
     """
     set_row_gains(p, 1.0)
     damping, growth, slow = 1e-3, 5.0, 0
-    measure(p)
     linearise(p)
     while p.error_ratio > NEAR:
         if p.steps >= p.last_step:
@@ -579,7 +611,7 @@ def reach(p, slow_ratio):
         square = p.square
         save(p, 0)
         compute_step(p, 0.0, damping * square)
-        longest = longest_turn(p)
+        longest = max(longest_turn(p), longest_carried_turn(p))
         part = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
         predicted = predicted_square(p, part)
         apply_step(p, part)
@@ -629,6 +661,23 @@ def summed_turn(p):
     return length(sum_)
 
 
+def longest_carried_turn(p):
+    """The largest rotation of a goal's joint in the step, radians: the sum of the turns of the joints above.
+
+    Small turns of many joints that add up leave the range of the linear model like a large turn of one.
+    """
+    longest = 0.0
+    for k in range(p.goals):
+        if p.goal_kind[k] != BALANCE and is_in_step(p, k):
+            sum_ = Vector(0.0, 0.0, 0.0)
+            for n in range(p.first_of_goal[k], p.first_of_goal[k + 1]):
+                column = p.goal_column[n]
+                if p.column_slide[column] < 0:
+                    sum_ = add(sum_, scaled(vector_at(p.column_axis, 3 * column), p.step[column]))
+            longest = max(longest, length(sum_))
+    return longest
+
+
 def predicted_square(p, part):
     """The square error after a part of the step, by the linear model."""
     sum_ = 0.0
@@ -646,13 +695,13 @@ def predicted_square(p, part):
 def slide(p):
     """Move along the goals towards the reference, from a pose that meets them.
 
-    Each step descends the departure's gradient in the goals' null space, and returns onto the goals. A step
-    is accepted if the departure falls, extrapolated to the goals by the linear model, and shortened
-    otherwise. The length of the next step follows from the curvature of the last one (Barzilai and Borwein
-    1988).
+    Each is a quasi-Newton step of the departure in the goals' null space, with the curvature of the steps
+    before (L-BFGS: Nocedal 1980), and a return onto the goals. A step is accepted if the departure falls,
+    extrapolated to the goals by the linear model, and shortened otherwise.
     """
-    part, turned, least = 1.0, 0.0, 0.0
-    has_old, is_judged = False, True
+    most, turned, least = LONGEST_SLIDE, 0.0, 0.0
+    is_new, is_judged = False, True
+    p.pair_count = 0
     save(p, 0)
     while p.departure_square > 0.0:
         beside = approach_goals(p, RETURN_PART * turned)
@@ -662,41 +711,121 @@ def slide(p):
             if not 0.0 <= beside < least:
                 restore(p, 1)
                 evaluate(p)
-                part, has_old, is_judged = 0.4 * part, False, True
-                if 0.4 * turned < LEAST_SLIDE:
+                most, is_new, is_judged = 0.4 * turned, False, True
+                if most < LEAST_SLIDE:
                     break
                 continue
             if p.error_ratio <= p.met_ratio:
                 save(p, 0)
             if least - beside < FLAT * least:
                 break
-            has_old = True
+            most, is_new = min(2.0 * most, LONGEST_SLIDE), True
         if p.steps >= p.last_step:
             break
         least = beside
         set_row_gains(p, 0.0)
         for column in range(p.columns):
             p.gradient[column] = p.departure_gradient[column]
-        compute_step(p, 1.0, 1e-10)
-        longest = longest_turn(p)
-        if not longest >= LEAST_SLIDE:
-            break
-        if has_old:
-            part = curvature_part(p, part)
-        part = min(part, LONGEST_SLIDE / longest)
-        turned = part * longest
+        compute_other_step(p, 1.0, LEAST_DAMPING)
+        if not is_same_face(p):
+            p.pair_count = 0
+        elif is_new:
+            note_pair(p)
         for column in range(p.columns):
             p.old_gradient[column] = p.step[column]
-            p.old_step[column] = part * p.step[column]
+        if p.pair_count > 0:
+            bend_by_pairs(p)
+        longest = longest_turn(p)
+        turned = min(longest, most)
+        by = turned / longest if longest > 0.0 else 0.0
+        for column in range(p.columns):
+            p.old_step[column] = by * p.step[column]
             p.step[column] = p.old_step[column] + p.return_step[column]
         save(p, 1)
         apply_step(p, 1.0)
+        if not longest >= LEAST_SLIDE:
+            measure(p)
+            break
         evaluate(p)
         is_judged = False
     return_to_goals(p)
     if p.error_ratio > p.met_ratio:
         restore(p, 0)
-        evaluate(p)
+        measure(p)
+    measure_departure(p)
+
+
+def is_same_face(p):
+    """Whether the same limits and rows are active as at the last call."""
+    is_same, at = True, 0
+    for row in range(p.rows):
+        is_same = is_same and p.face[at] == p.row_is_active[row]
+        p.face[at] = p.row_is_active[row]
+        at += 1
+    for column in range(p.columns):
+        is_same = is_same and p.face[at] == p.is_fixed[column]
+        p.face[at] = p.is_fixed[column]
+        at += 1
+    for i in range(p.joints):
+        for n in range(NORMALS):
+            is_active = p.is_active[NORMALS * i + n] if n < p.normal_count[i] else 0
+            is_same = is_same and p.face[at] == is_active
+            p.face[at] = is_active
+            at += 1
+    return is_same
+
+
+def note_pair(p):
+    """Note the last step s, and the change y of the gradient along it.
+
+    Where the departure is not convex the pair has no effect.
+    """
+    along, square, change = 0.0, 0.0, 0.0
+    place = p.pair_count % PAIRS
+    for column in range(p.columns):
+        s, y = p.old_step[column], p.old_gradient[column] - p.step[column]
+        p.pair_step[place * p.columns + column] = s
+        p.pair_change[place * p.columns + column] = y
+        along += s * y
+        square += s * s
+        change += y * y
+    p.pair_inverse[place] = 1.0 / along if along > CONVEX * sqrt(square * change) else 0.0
+    p.pair_count += 1
+
+
+def bend_by_pairs(p):
+    """Replace the step of the gradient by that of Newton, with the second derivatives that pairs tell.
+
+    All else of them is 1, as of the departure itself. Without descent the step stays, and pairs are dropped.
+    """
+    count = min(p.pair_count, PAIRS)
+    for n in range(count):
+        place = (p.pair_count - 1 - n) % PAIRS
+        along = 0.0
+        for column in range(p.columns):
+            along += p.pair_step[place * p.columns + column] * p.step[column]
+        along *= p.pair_inverse[place]
+        p.pair_part[place] = along
+        for column in range(p.columns):
+            p.step[column] -= along * p.pair_change[place * p.columns + column]
+    for n in range(count - 1, -1, -1):
+        place = (p.pair_count - 1 - n) % PAIRS
+        along = 0.0
+        for column in range(p.columns):
+            along += p.pair_change[place * p.columns + column] * p.step[column]
+        along = p.pair_part[place] - p.pair_inverse[place] * along
+        for column in range(p.columns):
+            p.step[column] += along * p.pair_step[place * p.columns + column]
+    for column in range(p.columns):
+        p.gradient[column] = -p.step[column]
+    solve_in_limits(p, 1.0, LEAST_DAMPING)
+    along = 0.0
+    for column in range(p.columns):
+        along += p.step[column] * p.old_gradient[column]
+    if not along > 0.0:
+        p.pair_count = 0
+        for column in range(p.columns):
+            p.step[column] = p.old_gradient[column]
 
 
 def approach_goals(p, aside):
@@ -723,16 +852,17 @@ def approach_goals(p, aside):
 
 
 def return_to_goals(p):
-    """Return onto the goals by undamped steps, from an evaluated pose."""
+    """Return onto the goals by undamped steps, from a measured pose."""
     set_row_gains(p, 1.0)
     for _ in range(4):
         if p.error_ratio <= TIGHT or p.steps >= p.last_step:
             return
+        linearise(p)
         compute_step(p, 0.0, LEAST_DAMPING)
         if longest_turn(p) > LONGEST_STEP:
             return
         apply_step(p, 1.0)
-        evaluate(p)
+        measure(p)
 
 
 # Missed goals ---------------------------------------------------------------------------------------
@@ -769,7 +899,7 @@ def settle(p):
         measure_forces(p, pull)
         value = settled_square(p, pull)
         measure_borders(p)
-        reset_active_set(p, 0.0)
+        reset_active_set(p)
         for i in range(p.joints):
             if p.normal_count[i] > 0:
                 activate_pressed_normals(p, i, vector_at(p.right_side, p.first_column[i]), 0.0)
@@ -1208,14 +1338,3 @@ def add_turn_curvature(p, k, v, product):
         if not p.inherits[i]:
             return
         i = up
-
-
-def curvature_part(p, part):
-    """The length of the next step: s.s / s.y, s the last step and y the change of the gradient."""
-    along, change = 0.0, 0.0
-    for column in range(p.columns):
-        along += p.old_step[column] * p.old_step[column]
-        change += p.old_step[column] * (p.old_gradient[column] - p.step[column])
-    if change <= 0.0 or along <= 0.0:
-        return min(2.0 * part, 4.0)
-    return min(max(along / change, 0.1), 4.0)

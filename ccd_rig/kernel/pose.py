@@ -39,6 +39,8 @@ from .least_squares import (
     TIGHT,
     compute_step,
     evaluate,
+    linearise,
+    measure_departure,
     missed_square,
     reach,
     return_to_goals,
@@ -132,7 +134,7 @@ def solve_pose(p):
     begin(p)
     if p.error_ratio <= 1.0 and p.departure_square == 0.0:
         return CONVERGED
-    if p.has_reference and try_reference(p):
+    if p.has_reference and p.departure_square > 0.0 and try_reference(p):
         return CONVERGED
     if not p.moving_count:
         return CONVERGED if p.error_ratio <= p.met_ratio else STALLED
@@ -161,7 +163,7 @@ def solve_pose(p):
             return CONVERGED
         keep_if_better(p)
         restore(p, START)
-        evaluate(p)
+        measure(p)
     if meet(p, STRICT if p.stays_local else EARLY_EXIT):
         if not p.has_tips:  # two bones that reach alone leave the others in place
             slide(p)
@@ -229,6 +231,7 @@ def follow_targets(p):
         to = min(done + ahead, 1.0)
         for row in range(p.rows):
             p.row_offset[row] = (1.0 - to) * p.first_residual[row]
+        measure(p)
         met = reach(p, EARLY_EXIT)
         if met:
             slide(p)
@@ -271,7 +274,7 @@ def try_reference(p):
         save(p, START)
     else:
         restore(p, START)
-        evaluate(p)
+        measure(p)
     return False
 
 
@@ -293,7 +296,7 @@ def begin_try(p):
 
 
 def begin(p):
-    """Clamp the pose to its limits, evaluate it, and take it for the best so far."""
+    """Clamp the pose to its limits, measure it, and take it for the best so far."""
     p.stage = p.last_rank
     p.is_equal = True
     p.to_region = p.likes_regions and not p.has_reference
@@ -302,7 +305,8 @@ def begin(p):
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     enter_limits(p)
-    evaluate(p)
+    measure(p)
+    measure_departure(p)
     for k in range(p.goals):
         p.start_distance[k] = p.distance[k]
     save(p, BEST)
@@ -313,7 +317,8 @@ def begin(p):
         bend_into_windows(p)
         keep_if_better(p)
         restore(p, BEST)
-        evaluate(p)
+        measure(p)
+        measure_departure(p)
     save(p, START)
     save(p, FIRST_START)
 
@@ -582,15 +587,16 @@ def try_start(p, rotations, translations, is_turn, number):
             )
             set_translation(p, i, shift)
     enter_limits(p)
-    measure(p)
     if p.by_passes:
         save(p, START)
         return descend(p) == CONVERGED
     p.stage = first_missed_rank(p)
+    measure(p)
     met = reach(p, EARLY_EXIT)
     if met and p.stage < p.last_rank:
         keep_if_better(p)
         p.stage = p.last_rank
+        measure(p)
         met = reach(p, EARLY_EXIT)
     p.stage = p.last_rank
     if met:
@@ -661,9 +667,11 @@ def solve_ranks(p, slow_ratio, slack_part):
     is_settled, are_all = False, True
     for rank in range(p.last_rank + 1):
         p.stage = rank
+        measure(p)
         reach(p, EARLY_EXIT)
         is_settled = settle(p)
         are_all = are_all and ((is_settled and p.is_stationary) or missed_square(p) == 0.0)
+        measure(p)
         if not is_settled and not reach(p, slow_ratio):
             # The gradient of a straight or folded chain vanishes: bend it a little.
             square = p.square
@@ -1111,6 +1119,7 @@ def evaluate_at(p, rotations, translations, targets, residual, slope):
     for n in range(4 * p.goals):
         p.target[n] = targets[0, n]
     begin(p)
+    linearise(p)
     for a in range(p.rows):
         residual[a] = p.residual[a]
         for b in range(p.columns):

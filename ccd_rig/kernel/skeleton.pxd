@@ -27,6 +27,10 @@ cdef class Problem:
     cdef double[::1] normals, active_basis
     cdef int[::1] normal_count, normal_pairs, is_active, active_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
+    cdef Py_ssize_t pair_count
+    cdef double[::1] pair_step, pair_change, pair_inverse, pair_part
+    cdef bint is_free
+    cdef int[::1] face
     cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, row_offset, first_residual

@@ -29,6 +29,8 @@ UNIT_SLACK = 1e-2
 """By how much the square of a unit vector may differ from 1."""
 SINGLE = 1e-6
 """Rounding of a pose in single precision: radians, or parts of the reach."""
+PAIRS = 8
+"""Last steps of a slide that tell its curvature."""
 NORMALS = 3
 """Most borders of a limit on which a rotation stands at once."""
 
@@ -307,6 +309,9 @@ class Problem:
         self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
         self.free_gradient = zeros(columns)
         self.old_gradient, self.old_step, self.return_step = zeros(columns), zeros(columns), zeros(columns)
+        self.pair_step, self.pair_change = zeros(PAIRS * columns), zeros(PAIRS * columns)
+        self.pair_inverse, self.pair_part, self.pair_count = zeros(PAIRS), zeros(PAIRS), 0
+        self.is_free, self.face = False, counts(rows + columns + NORMALS * joints)
         self.right_side, self.remainder, self.direction = zeros(columns), zeros(columns), zeros(columns)
         self.product, self.turn_of_step, self.border = zeros(columns), zeros(3 * joints), zeros(9 * joints)
 

@@ -148,7 +148,7 @@ def played_ranges(thing: bpy.types.Object) -> list[tuple[float, float]]:
         spans = [curve.range() for curve in curves]
         if action.use_frame_range:
             spans = [action.frame_range]
-        ranges += [(float(first), float(last)) for first, last in spans]
+        ranges += [(float(span[0]), float(span[1])) for span in spans]
         if animation.action_blend_type == "REPLACE" and animation.action_influence == 1.0:
             replaced = {(curve.data_path, curve.array_index) for curve in curves}
     for strip in playing_strips(animation):

@@ -73,6 +73,30 @@ def test_the_nearest_pose_to_a_moving_reference():
             assert departure(back, reference) >= least - 1e-3
 
 
+def test_the_departure_is_a_sum_of_the_goals_slopes():
+    """Multipliers of Lagrange: where a long chain is nearest, its departure is J^T times one number per row.
+
+    Turns in model axes: a joint moves the end by turn x arm, and turns it by itself.
+    """
+    skeleton, settings = straight(20), SolverSettings(restarts=0, position_tolerance=1e-5)
+    for time in (0.0, 1.0, 2.0):
+        reference = wave(20, time)
+        end = forward_kinematics(skeleton, reference)[19].rotation @ Quaternion((1.0, 0.0, 0.0), 0.6)
+        place = 0.8 * tail(skeleton, reference) + Vector((0.0, 0.3, 0.5))
+        goals = [PositionGoal("joint19", place), OrientationGoal("joint19", end)]
+        result = solve(skeleton, reference, goals, settings, reference=reference)
+        assert result.status is SolveStatus.CONVERGED
+        placed, rows, departed = forward_kinematics(skeleton, result.pose), [], []
+        for i, (one, other) in enumerate(zip(result.pose.rotations, reference.rotations, strict=True)):
+            turn = (one @ other.inverted()).to_exponential_map()
+            departed.append(placed[i - 1].rotation @ turn if i else turn)
+            arm = tail(skeleton, result.pose) - placed[i].translation
+            rows += [(*axis.cross(arm), *axis) for axis in map(Vector, np.eye(3))]
+        slope, gradient = np.array(rows), np.array(departed).ravel()
+        forces = np.linalg.lstsq(slope, gradient, rcond=None)[0]
+        assert np.abs(slope @ forces - gradient).max() < 1e-4 < np.abs(gradient).max()
+
+
 def turned(pose: Pose, column: int, angle: float) -> Pose:
     """The pose with one joint turned about one of its axes; three columns a joint."""
     i, axis = divmod(column, 3)
