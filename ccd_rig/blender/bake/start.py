@@ -97,7 +97,7 @@ class StoredCurves:
 
 REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action it was copied from; None once that is deleted."""
-STRIPS = "NLA strips"
+STRIPS = "STRIPS"
 """`REMEMBERED` where strips moved keyed bones: their motion cannot be evaluated below the baked action."""
 SETTINGS = "ccd_rig_bake_settings"
 """Custom property of a baked action: the `fingerprint` of its last bake."""
