@@ -188,18 +188,23 @@ def _hold_planted(
         The frames with these places as the targets of planted bones.
     """
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
-    joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
+    joints, root_bone = tracks.keyed(), tracks.support_chains.root_bone
+    # Joints of support chains without keys play the animation between solved frames, too.
+    unkeyed = sorted(set(tracks.joints()).difference(joints))
+    for motion in (keyed, full):
+        motion.rotations[:, unkeyed] = bake_frames.base[:, unkeyed]
     solved = tracks.contacts.rotations[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)
     where[np.ix_(between, joints)] = True
     _hold_limits(bake_frames, keyed.rotations, where)
+    has_root_keys = root_bone in joints
     root = tracks.contacts.translations[:, root_bone]
-    for axis in range(3):
+    for axis in range(3) if has_root_keys else ():
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along
     planted, targets = _held_targets(bake_frames, tracks)
-    if not tracks.keeps_body:
+    if has_root_keys and not tracks.keeps_body:
         _put_on_bases(bake_frames, tracks, planted, targets, (keyed, full))
     influences, planting = bake_frames.influences.copy(), list(tracks.support_chains.constraints)
     influences[:, planting] = planted[:, planting]

@@ -82,7 +82,9 @@ def write_keys(
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
     original = channels.action_of(armature_object)
-    pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
+    bones = [each.bone for each in keys]
+    pose = _without_keys(armature_object, bones, task.start.values)
+    is_by_strips = start.moved_by_strips(armature_object, bones)
     yield
     action = yield from write(
         armature_object, [*keys, *switches], settings.destination, span, name, undo, time
@@ -91,7 +93,7 @@ def write_keys(
     if settings.destination is Destination.NEW_ACTION or (
         action == original and start.is_baked(armature_object)
     ):
-        start.remember(action, original, pose, undo)
+        start.remember(action, original, pose, is_by_strips, undo)
     return action
 
 

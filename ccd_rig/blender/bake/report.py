@@ -713,7 +713,7 @@ class BakeReport:
         """A sentence such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
 
         It names the weighted fit of conflicting goals (in place of the count, if no frame reaches all),
-        slides of planted bones, and the largest jump.
+        slides of planted bones, the largest jump, and the first finding of each other kind of fault.
         """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
@@ -733,6 +733,7 @@ class BakeReport:
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
             _short(self.findings),
             _slide(self.foot_slips),
+            *self._other_faults(),
             "" if self.body is None else self.body.words(),
             self._smoothed(),
             self._helped(),
@@ -752,6 +753,17 @@ class BakeReport:
         if gone := self.entries.gave_way(self.tolerance, self.angle_tolerance):
             farthest = metres(max(entry.residual for entry in gone))
             yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
+
+    def _other_faults(self) -> Iterator[str]:
+        """The first finding of each kind of fault that no other clause names."""
+        planted = {slip.constraint for slip in self.foot_slips}  # a clause tells how far these slide
+        for trouble in (Trouble.IK, Trouble.GROUND, Trouble.SLIDE):
+            same = [each for each in self.findings if each.trouble is trouble]
+            if trouble is Trouble.SLIDE:
+                same = [each for each in same if each.constraint not in planted]
+            if same:
+                more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+                yield f"{same[0].words()}{more}"
 
     def _smoothed(self) -> str:
         seen = [each for each in self.smoothed if each.is_seen]

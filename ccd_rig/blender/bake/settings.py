@@ -103,6 +103,8 @@ class BakeSettings:
     switch_to_fk: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("error_reduction", "smoothness", "reduce_angle", "reduce_error"):
+            object.__setattr__(self, name, float(getattr(self, name)))  # scripts and files give whole numbers
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
         first, last = known.hard_min, known.hard_max
         if self.preroll < 0:

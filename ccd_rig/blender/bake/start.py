@@ -96,7 +96,9 @@ class StoredCurves:
 
 
 REMEMBERED = "ccd_rig_original"
-"""Custom property of a baked action: the action it was copied from."""
+"""Custom property of a baked action: the action it was copied from; None once that is deleted."""
+STRIPS = "STRIPS"
+"""`REMEMBERED` where strips moved keyed bones: their motion cannot be evaluated below the baked action."""
 SETTINGS = "ccd_rig_bake_settings"
 """Custom property of a baked action: the `fingerprint` of its last bake."""
 HELPED = "ccd_rig_helped"
@@ -175,19 +177,45 @@ def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     return action is not None and action.get(SETTINGS) == fingerprint
 
 
+def moved_by_strips(armature_object: bpy.types.Object, bones: Iterable[str]) -> bool:
+    """Whether NLA strips move bones that the present action has no note of."""
+    animation, action = armature_object.animation_data, channels.action_of(armature_object)
+    if animation is None:
+        return False
+    curves = (each for strip in channels.playing_strips(animation) for each in channels.strip_fcurves(strip))
+    moved = set(curves_by_path(curves))
+    if animation.action_extrapolation == "HOLD":  # else strips play before or after the action's keys
+        moved -= curves_by_path(channels.fcurves_of(armature_object)).keys()
+    noted = {} if action is None else pose_of(action)
+    paths = {
+        channels.data_path(armature_object, bone, channel)
+        for bone in bones
+        if bone not in noted
+        for channel in ("location", rotation_channel(armature_object.pose.bones[bone])[0])
+    }
+    return any(path in paths for path, _ in moved)
+
+
 def remember(
-    action: bpy.types.Action, original: bpy.types.Action | None, pose: Values, undo: ExitStack
+    action: bpy.types.Action,
+    original: bpy.types.Action | None,
+    pose: Values,
+    is_by_strips: bool,
+    undo: ExitStack,
 ) -> None:
     """Note the source of a baked action; a copy of a baked action keeps the note.
 
     Args:
         original: the action before the bake.
         pose: values of channels of keyed bones without keys; added for bones that are not noted yet.
+        is_by_strips: whether strips moved bones that are not noted yet.
         undo: gets the callback that takes it back.
     """
     properties: Any = action  # the stubs do not know that data-blocks hold custom properties
     if POSE not in properties and original is not None and original != action:
         properties[REMEMBERED] = original
+    if is_by_strips and is_source_known(action):
+        _store(action, REMEMBERED, STRIPS, undo)
     noted = {}
     if POSE in properties:
         noted = pose_of(action)
@@ -195,25 +223,15 @@ def remember(
     properties[POSE] = {**pose, **noted}
 
 
+def is_source_known(action: Any) -> bool:
+    """Whether the action that a baked action was copied from is there, or there was none."""
+    return REMEMBERED not in action or isinstance(action[REMEMBERED], bpy.types.Action)
+
+
 def is_baked(armature_object: bpy.types.Object) -> bool:
     """Whether the present action was baked, and can be written to."""
     action = channels.action_of(armature_object)
     return action is not None and POSE in action and action.is_editable and action.override_library is None
-
-
-def baked_action(armature_object: bpy.types.Object) -> Any:
-    """The present action, with a note of its source.
-
-    Raises:
-        RigError: it has no such note.
-    """
-    action = channels.action_of(armature_object)
-    if action is None or POSE not in action:
-        raise RigError(
-            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
-            "another way to start, or assign the original action by hand"
-        )
-    return action
 
 
 def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples]:
@@ -224,14 +242,25 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Sampl
         time: factor from frames to the time of keys.
 
     Raises:
-        RigError: the action was not baked, or its source is not for this object.
+        RigError: the action was not baked, its source is not known, or is not for this object.
     """
-    action = baked_action(armature_object)
+    action: Any = channels.action_of(armature_object)
+    if action is None or POSE not in action or not is_source_known(action):
+        raise RigError(
+            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
+            "another way to start, or assign the original action by hand"
+        )
     original = action.get(REMEMBERED)
-    curves: Curves = {}
-    if isinstance(original, bpy.types.Action):
-        curves = curves_by_path(channels.fcurves_for(original, armature_object))
+    curves = {} if original is None else curves_by_path(channels.fcurves_for(original, armature_object))
     return StoredCurves(armature_object, time, pose_of(action), curves).based
+
+
+def known_base(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples] | None:
+    """Like `base_from`; None where the motion before the first bake is not known."""
+    try:
+        return base_from(armature_object, time)
+    except RigError:
+        return None
 
 
 def reference_from(armature_object: bpy.types.Object, time: float) -> Reference | None:
@@ -239,14 +268,8 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference 
 
     This makes a second bake lead to the result of the first. Arguments as of `base_from`.
     """
-    action = channels.action_of(armature_object)
-    if action is None or POSE not in action:
-        return None
-    try:
-        based = base_from(armature_object, time)
-    except RigError:  # its source is not for this object any more
-        return None
-    return lambda samples: based(samples).rig.rotations
+    based = known_base(armature_object, time)
+    return None if based is None else lambda samples: based(samples).rig.rotations
 
 
 def before_solve(armature_object: bpy.types.Object, samples: Samples, joints: Collection[int]) -> Samples:
@@ -352,7 +375,7 @@ def start_poses(
     noted = StoredCurves(armature_object, time, values, played)
     original = base_from(armature_object, time) if start is Start.ORIGINAL else None
     if start is Start.ACTION and _has_helped(armature_object, constraints, layout):
-        original = base_from(armature_object, time)
+        original = known_base(armature_object, time)
 
     def based(samples: Samples) -> Samples:
         started = noted.based(samples) if values else samples

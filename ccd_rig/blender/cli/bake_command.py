@@ -158,7 +158,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit code 3 if some frames are not reached, or keys do not play as baked",
+        help="exit code 3 if some frames are not reached, or keys do not play as baked or move nothing",
     )
 
 
@@ -354,7 +354,10 @@ def run(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
     for result in results:
         _tell(result, options.quiet)
     missed = any(
-        result.unsolved_count() or (result.check and result.check.mismatches()) for result in results
+        result.unsolved_count()
+        or (result.check and result.check.mismatches())
+        or any(finding.trouble is report.Trouble.IK for finding in result.findings)
+        for result in results
     )
     return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
 

@@ -169,6 +169,7 @@ def test_a_bake_that_moves_nothing_says_so(ext, rig):
     run(ext, rig)
     result = finding.from_json(rig.ccd_rig.report.findings)[0]
     assert result.words() == "6-12 Hand moves nothing: upper_arm_parent.L is at IK"
+    assert f"; {result.words()}" in rig.ccd_rig.report.words
     before = played(rig, ["DEF-hand.L"])
     assert np.abs(before[-1] - before[5]).max() < 1e-6
     assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
@@ -178,6 +179,18 @@ def test_a_bake_that_moves_nothing_says_so(ext, rig):
     assert "switched to FK: upper_arm_parent.L" in rig.ccd_rig.report.words
     tails = [rig.matrix_world @ rig.pose.bones["DEF-hand.L"].tail for _ in played(rig)[:1]]
     assert (tails[0] - row.target.location).length < 1e-3
+
+
+def test_the_command_line_says_that_keys_move_nothing(ext, rig, tmp_path, capsys):
+    reach(rig)
+    path = str(tmp_path / "arm.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    words = ["bake", path, "--frames", "2-5", "--strict", "--report", str(tmp_path / "report.json")]
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    assert main([*words, "--keep-switches"]) == 3
+    assert "2-5 Hand moves nothing: upper_arm_parent.L is at IK" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "moves nothing" not in capsys.readouterr().err
 
 
 def run(ext, rig):

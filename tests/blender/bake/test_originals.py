@@ -74,12 +74,66 @@ def test_an_action_that_knows_nothing_is_refused(ext, bake, rig):
         run(bake, rig, start=bake.Start.ORIGINAL)
 
 
-def test_the_original_may_be_gone(bake, rig):
-    key(rig)
+def strip(rig):
+    """Move the action of a rig into an NLA strip."""
+    animation = rig.animation_data
+    action, animation.action = animation.action, None
+    animation.nla_tracks.new().strips.new("Mocap", 1, action)
+
+
+def waving(rig):
+    """A redundant chain whose bones all have keys; nothing but these makes it bend."""
+    for bone in rig.pose.bones:
+        for frame, angle in ((1, 0.1), (5, -0.7), (10, 0.9)):
+            bone.rotation_quaternion = Quaternion((1, 0.3, 0), angle)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    rig.ccd_rig.constraints[0].influence = 1.0
+
+
+@pytest.mark.parametrize("lost", ["strips", "deleted"])
+def test_a_nudged_target_nudges_a_motion_whose_source_is_unknown(ext, bake, rig, lost):
+    """The second bake goes on from the first, not from a still pose; nothing leads back to the original."""
+    waving(rig)
     original = rig.animation_data.action
+    if lost == "strips":
+        strip(rig)
     run(bake, rig)
-    bpy.data.actions.remove(original)
-    assert run(bake, rig, start=bake.Start.ORIGINAL).check.mismatches() == ()
+    first = poses(rig)
+    if lost == "deleted":
+        bpy.data.actions.remove(original)
+    bpy.data.objects["Goal"].delta_location.y = 1e-3
+    assert run(bake, rig, destination=bake.Destination.CURRENT_ACTION).check.mismatches() == ()
+    # A millimetre at a bone of half a metre is 0.002 rad.
+    assert 0.0 < np.abs(poses(rig) - first).max() < 0.01
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+        run(bake, rig, start=bake.Start.ORIGINAL)
+
+
+def test_strips_of_a_bone_that_is_baked_later(ext, bake, rig):
+    """The first bake knows its source; bone_0, which a strip moves, is baked into its action later."""
+    key(rig)
+    bone, animation = rig.pose.bones["bone_0"], rig.animation_data
+    upper, animation.action = animation.action, None
+    for frame in (1, 10):
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    strip(rig)
+    animation.action = upper
+    if hasattr(animation, "action_slot"):
+        animation.action_slot = upper.slots[0]
+    row = rig.ccd_rig.constraints[0]
+    row.chain_length = 2
+    where = bake.Destination.CURRENT_ACTION
+    run(bake, rig)
+    run(bake, rig, start=bake.Start.ORIGINAL, destination=where)
+    row.chain_length = 0
+    steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, 10, destination=where))
+    while next(steps).verb != "checked":
+        pass
+    steps.close()  # it is taken back
+    assert rig.animation_data.action["ccd_rig_original"] == upper
+    run(bake, rig, destination=where)
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+        run(bake, rig, start=bake.Start.ORIGINAL, destination=where)
 
 
 def test_after_saving_and_loading(bake, rig, tmp_path):

@@ -244,3 +244,17 @@ def test_words_tell_angles_as_people_write_them(ext, degrees, words):
     report = ext.module("ccd_rig.blender.bake.report")
     smoothed = report.Smoothed(("Tail",), 40.0, 58.0, math.radians(degrees))
     assert f"up to {words} degrees off" in smoothed.words()
+
+
+def test_settings_take_whole_numbers(bake):
+    """As settings of scripts and of JSON have them: they bake the same as floats."""
+    baked = []
+    for number in (float, int):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig = rigs.chain(3)
+        path = {1: (2, 0, 1.5), 6: (0, 0.01, 0.2), 12: (-2, 1, 1)}
+        rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
+        assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 12, smoothness=number(10))).smoothed
+        bpy.context.scene.frame_set(6)
+        baked.append([tuple(bone.rotation_quaternion) for bone in rig.pose.bones])
+    assert baked[0] == baked[1]

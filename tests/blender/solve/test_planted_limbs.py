@@ -59,6 +59,26 @@ def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
     assert bpy.context.scene.frame_current == climbs.frame
 
 
+@pytest.mark.parametrize("other", ["standing", "free"])
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_planted_foot_stands_while_its_leg_bends_between_solved_frames(bake, step, other):
+    """The leg plays its animation at all frames, and the body follows it."""
+    rig = planted.biped()
+    for side in "LR" if other == "standing" else "L":
+        planted.constrain(rig, "PLANT", f"foot.{side}", f"Foot.{side}", None, 4)
+    for frame, angle in ((1, 0.0), (3, 0.3), (6, -0.2), (8, 0.4), (13, 0.0)):
+        for name, sign in (("thigh.L", -0.5), ("shin.L", 1.0)):
+            rig.pose.bones[name].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), sign * angle)
+            rig.pose.bones[name].keyframe_insert("rotation_quaternion", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 13, step=step, body="FOLLOW_FEET"))
+    places = []
+    for frame in range(1, 14):
+        bpy.context.scene.frame_set(frame)
+        places.append(rig.pose.bones["foot.L"].head.copy())
+    assert max((place - places[0]).length for place in places) < 1e-5
+    assert report.check.mismatches() == ()
+
+
 @pytest.mark.parametrize(
     ("rise", "lean", "hover", "expected"),
     [
