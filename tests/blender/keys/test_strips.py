@@ -191,6 +191,37 @@ def test_present_values_show_after_a_strip_that_ends_before_frame_0(writing, rig
         assert tuple(bone.location) == pytest.approx(tuple(place), abs=FLOAT32), frame
 
 
+@pytest.mark.parametrize("in_strips", [False, True])
+def test_components_without_keys_show_their_values_beside_a_strip(ext, writing, rig, in_strips):
+    """The NLA gives a component that one strip moves its default at the frames of no strip."""
+    bone = rig.pose.bones["bone_1"]
+    bone.rotation_mode, bone.rotation_euler = "XYZ", (0.4, 0.2, 0.0)
+    for frame, angle in ((1, 0.0), (30, 1.0)):
+        bone.rotation_euler.z = angle
+        bone.keyframe_insert("rotation_euler", index=2, frame=frame)
+    if in_strips:
+        animation = rig.animation_data
+        ext.module("ccd_rig.blender.keys.writer").push_down(rig, (1, 30), ExitStack())
+        assert animation.action is None
+    keys = [writing.BoneKeys("bone_1", "rotation_euler", np.array((10.0, 20.0)), np.full((2, 3), 0.5))]
+    before = shown(rig)
+    if in_strips:  # a new action could not show these values
+        with pytest.raises(ext.module("ccd_rig.errors").RigError, match="choose NLA Strip Above"):
+            write_keys(writing, rig, keys, writing.Destination.NEW_ACTION, (START, END), "Baked")
+    write_keys(writing, rig, keys, writing.Destination.NLA_STRIP, (START, END), "Baked")
+    after = shown(rig)
+    for frame in FRAMES:
+        if START <= frame <= END:
+            assert tuple(bone_angles(rig, frame)) == pytest.approx((0.5, 0.5, 0.5), abs=FLOAT32)
+        else:
+            assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
+def bone_angles(rig, frame):
+    bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
+    return rig.pose.bones["bone_1"].rotation_euler
+
+
 def test_one_frame(writing, channels, rig):
     keys(rig, channels)
     around = (*FRAMES, 14.75, 15.25, 16)
