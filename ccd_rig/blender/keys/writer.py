@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import foreach
+from ..rig.rotation_modes import Twin, foreach
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -368,9 +368,8 @@ class BoneKeys:
     frames: NDArray[Any]  # (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart
     values: NDArray[Any]  # (F, C) values in the units of the channel, one column per component
     interpolation: str = "LINEAR"  # "LINEAR" or "BEZIER" (with auto-clamped handles)
-    # Whether kept keys after these are quaternions of the opposite hemisphere, to which the F-curves would
-    # cross zero. They are negated.
-    opposed: bool = False
+    # What kept keys after these get, so that the F-curves lead to them by the short way.
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True)
@@ -392,7 +391,7 @@ class _Channel:
     bone: str
     curves: NDArray[np.float32]
     interpolation: str
-    opposed: bool
+    twin: Twin | None
     # (C,) values that components without keys show; empty for keys that hold what is beside by themselves.
     present: tuple[float, ...]
     after: str = ""  # interpolation of the last key, if it is different
@@ -413,7 +412,7 @@ def write(
 
     On a side of the span where one of the bones has keys, all of them play as before at whole frames: keys
     at the frame beside the span keep their motion, see `keyframes.write`. On a side without keys the F-curves
-    hold the outermost new key. Keys after `opposed` ones get the other sign, which is the same rotation.
+    hold the outermost new key. Keys after those with a `twin` change by it, and rotate as before.
     Other F-curves and the slots of other objects are not changed.
 
     Args:
@@ -440,7 +439,7 @@ def write(
         if isinstance(item, PropertyKeys):
             curves = np.empty((item.values.shape[1], len(item.frames), 2), np.float32)
             curves[..., 0], curves[..., 1] = item.frames, item.values.T
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, (), item.after))
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", None, (), item.after))
     keyed = [(item.bone, item.channel) for item in of_bones]
     problems = obstacles(armature_object, keyed, destination, span, frame)
     if problems:
@@ -492,7 +491,7 @@ def write_in_place(
     for path, rows in values.items():
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, False, _present(thing, path)))
+        written.append(_Channel(path, group, curves, interpolation, None, _present(thing, path)))
     for sentence in _refusals_in_place(thing, tuple(values), span, frame):
         raise RigError(sentence)
     action = channels.action_of(thing)
@@ -575,7 +574,7 @@ def _channels(
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
         present = _present(armature_object, path)
-        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed, present)
+        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.twin, present)
     return list(by_path.values())
 
 
@@ -732,10 +731,10 @@ def _fill(
             if item.after:
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
-        # A Cycles modifier would repeat the negated keys.
-        if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):
-            for fcurve in curves:
-                keyframes.negate_after(fcurve, span[1])
+        # A Cycles modifier would repeat the changed keys.
+        if item.twin is not None and not any(len(fcurve.modifiers) for fcurve in curves):
+            for fcurve, factor, offset in zip(curves, *item.twin, strict=True):
+                keyframes.change_after(fcurve, span[1], factor, offset)
 
 
 def _new_fcurve(

@@ -223,7 +223,7 @@ def test_keys_of_a_property_are_steps(channels, writing, after):
 
 
 @pytest.mark.parametrize("is_cycle", [False, True])
-def test_kept_keys_of_the_opposite_side_are_negated(channels, writing, is_cycle):
+def test_kept_keys_of_the_opposite_side_are_negated(ext, channels, writing, is_cycle):
     """They play as before; those that a modifier repeats are left."""
     armature_object = make_armature()
     key_richly(armature_object)
@@ -234,7 +234,9 @@ def test_kept_keys_of_the_opposite_side_are_negated(channels, writing, is_cycle)
         curves[upper, 2].modifiers.new("CYCLES")
     frames = [15.0, 17.5, 22.0, 30.0]
     before = {path: [curve.evaluate(frame) for frame in frames] for path, curve in curves.items()}
-    keys = [replace(each, opposed=each.bone == "upper") for each in keys_for(writing, [5, 12.25])]
+    negated = ext.module("ccd_rig.blender.rig.rotation_modes").Twin((-1.0,) * 4, (0.0,) * 4)
+    keys = keys_for(writing, [5, 12.25])
+    keys = [replace(each, twin=negated if each.bone == "upper" else None) for each in keys]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 12.25), "Baked")
     for path, curve in curves_by_path(channels, armature_object).items():
         sign = -1.0 if path[0] == upper and not is_cycle else 1.0
