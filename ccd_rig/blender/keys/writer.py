@@ -732,7 +732,7 @@ def _fill(
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
         # A Cycles modifier would repeat the changed keys.
-        if item.twin is not None and not any(len(fcurve.modifiers) for fcurve in curves):
+        if item.twin is not None and not any(map(repeats, curves)):
             for fcurve, factor, offset in zip(curves, *item.twin, strict=True):
                 keyframes.change_after(fcurve, span[1], factor, offset)
 
