@@ -465,7 +465,7 @@ def write_in_place(
     thing: bpy.types.Object,
     group: str,
     frames: NDArray[Any],
-    values: dict[str, NDArray[Any]],
+    values: dict[str, tuple[NDArray[Any], Twin | None]],
     interpolation: str,
     undo: ExitStack,
     frame: float = 1.0,
@@ -477,7 +477,7 @@ def write_in_place(
     Args:
         group: name of the F-curves' group.
         frames: (F,) of keys, increasing.
-        values: data path -> (F, C).
+        values: data path -> (F, C), and the twin as in `BoneKeys`.
         interpolation: as in `BoneKeys`.
         undo: gets callbacks that take everything back.
         frame: length of a scene frame in the time of keys.
@@ -488,10 +488,10 @@ def write_in_place(
     span = float(frames[0]), float(frames[-1])
     stored = _frames(frames, f"keys of '{thing.name}'", *span)
     written = []
-    for path, rows in values.items():
+    for path, (rows, twin) in values.items():
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, None, _present(thing, path)))
+        written.append(_Channel(path, group, curves, interpolation, twin, _present(thing, path)))
     for sentence in _refusals_in_place(thing, tuple(values), span, frame):
         raise RigError(sentence)
     action = channels.action_of(thing)
