@@ -44,7 +44,6 @@ CORE = (
     "ccd_rig/settings.py",
     "ccd_rig/skeleton/coupled_offset.py",
     "ccd_rig/motion/ground.py",
-    "ccd_rig/motion/moving_ground.py",
     "ccd_rig/motion/retargeting/over_ground.py",
     "ccd_rig/motion/walking/cycle.py",
     "ccd_rig/motion/walking/path.py",

@@ -2,6 +2,7 @@
 """Bake one armature or all, or write the job of a render farm that does; go through what a report lists."""
 
 import dataclasses
+import hashlib
 import math
 import time
 from collections.abc import Callable
@@ -395,6 +396,17 @@ def _apply_fix(context: bpy.types.Context, row: Any, finding: Finding) -> str:
 
 PREFIX = "CCD: "
 """Begin of the markers' names; the armature's name follows, by which later calls remove them."""
+LONGEST_NAME = 24
+"""Bytes of an armature's name in a marker's, which has 63 at most."""
+
+
+def _short(name: str) -> str:
+    """A name in a marker's: no other armature's begins with it and a colon, and it leaves room for words."""
+    name = name.replace(": ", ":")
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    end = hashlib.sha256(name.encode()).hexdigest()[:4]
+    return name.encode()[: LONGEST_NAME - 5].decode(errors="ignore") + "~" + end
 
 
 class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
@@ -408,7 +420,7 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig, markers = active_rig(context), context.scene.timeline_markers
-        prefix = PREFIX + rig.name + ": "
+        prefix = PREFIX + _short(rig.name) + ": "
         for marker in [marker for marker in markers if marker.name.startswith(prefix)]:
             markers.remove(marker)
         if self.clear:

@@ -11,7 +11,7 @@ from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
-from ..ccd_rig.blender.properties import coupled_offsets
+from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
@@ -256,7 +256,7 @@ class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
     why_grey = staticmethod(command.no_pose_bone)
 
     def run(self, context: bpy.types.Context) -> None:
-        coupled_offsets.add(context.active_pose_bone)
+        joints.add(context.active_pose_bone)
 
 
 class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
@@ -269,7 +269,7 @@ class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
     why_grey = staticmethod(no_coupled_offset)
 
     def run(self, context: bpy.types.Context) -> None:
-        coupled_offsets.remove(context.active_pose_bone, self.offset)
+        joints.remove(context.active_pose_bone, self.offset)
 
 
 class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
@@ -282,7 +282,7 @@ class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
     why_grey = staticmethod(no_coupled_offset)
 
     def run(self, context: bpy.types.Context) -> None:
-        coupled_offsets.add_point(context.active_pose_bone, self.offset)
+        joints.add_point(context.active_pose_bone, self.offset)
 
 
 class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
@@ -296,4 +296,4 @@ class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
     why_grey = staticmethod(no_coupled_offset)
 
     def run(self, context: bpy.types.Context) -> None:
-        coupled_offsets.remove_point(context.active_pose_bone, self.offset, self.point)
+        joints.remove_point(context.active_pose_bone, self.offset, self.point)

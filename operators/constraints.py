@@ -8,6 +8,7 @@ import bpy
 from mathutils import Vector
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
+from ..ccd_rig.blender.bake.frame_selection import key_time
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
@@ -381,7 +382,7 @@ class ContactCommand(FrameRange):
 
     def keep(self, context: bpy.types.Context, rig: bpy.types.Object, contacts: Contacts) -> None:
         """Key and mark contacts, and report them."""
-        contact_search.key_contacts(rig, contacts, self.frames)
+        contact_search.key_contacts(rig, contacts, self.frames, key_time(context.scene))
         if self.markers:
             contact_search.mark_contacts(context.scene, contacts, self.frames)
         lines = list(contacts.words())

@@ -203,13 +203,13 @@ class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
     def begin(self, context: bpy.types.Context) -> Steps[Walked]:
         rig = active_rig(context)
         self._rig, self._scene = rig, context.scene
-        self._playing = rig.animation_data.action if rig.animation_data is not None else None
+        self._cycle = walk.cycle_action(rig, rig.ccd_rig.walk.cycle)
         return walk_steps(context.scene, rig, rig.ccd_rig.walk.curve, choice_of(rig))
 
     def finish(self, result: Walked) -> None:
         group = self._rig.ccd_rig.walk
         if group.cycle is None:
-            group.cycle = self._playing  # a second run walks the cycle, not the walk
+            group.cycle = self._cycle
         lines = walk.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])

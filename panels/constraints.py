@@ -6,6 +6,7 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender import checks, convert, live
+from ..ccd_rig.blender.bake.frame_selection import key_time
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import constraint_list
@@ -386,11 +387,11 @@ class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
             return
         layout.operator("ccd_rig.contacts_find", icon="VIEWZOOM")
         for row in plants:
-            draw_words(layout, context, f"{row.name}: {when_planted(row)}", "PINNED")
+            draw_words(layout, context, f"{row.name}: {when_planted(row, key_time(context.scene))}", "PINNED")
 
 
-def when_planted(row: CCD_RIG_PG_constraint) -> str:
-    """Describe the frames in which a bone is planted."""
-    if spans := planted_spans(row):
+def when_planted(row: CCD_RIG_PG_constraint, time: float) -> str:
+    """Describe the frames in which a bone is planted; `time`: from frames to the time of keys."""
+    if spans := planted_spans(row, time):
         return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
     return "in all frames" if row.influence > 0.5 and not has_influence_keys(row) else "in no frame"

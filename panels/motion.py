@@ -174,6 +174,8 @@ class CCD_RIG_PT_walk_options(Sidebar, bpy.types.Panel):
         stand.prop(group, "stands")
         if group.stands == "ACTION":
             stand.prop(group, "stand_action")
-        stand.prop(group, "ease")
+        ease = stand.column()
+        ease.active = group.speed != "CURVE"
+        ease.prop(group, "ease")
         for name in ("fit_steps", "steepest", "clearance", "extension"):
             layout.prop(group, name)

@@ -18,14 +18,14 @@ def _modules() -> tuple[Any, ...]:
     from . import live, setup_files
     from .bake import settings, staleness
     from .cli import command_line
-    from .properties import active_rig, armature_data, coupled_offsets, renamed_bones
+    from .properties import active_rig, armature_data, joints, renamed_bones
     from .retarget import clips, retarget
     from .scene import isolation
 
     return (
         settings,
         armature_data,
-        coupled_offsets,
+        joints,
         active_rig,
         renamed_bones,
         isolation,

@@ -56,8 +56,7 @@ from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
-from .properties.coupled_offsets import CCD_RIG_PG_coupled_offset
-from .properties.joints import CCD_RIG_PG_joint
+from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES

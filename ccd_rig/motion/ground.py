@@ -1,19 +1,28 @@
-"""The ground below points: a height, or triangles; those that move are in `moving_ground`.
+"""The ground below points: a height, or triangles, which may move.
 
 World points are in metres with Z up. `rows` are places of frames, from 0; ground that stands still is the
 same in all of them.
+
+Triangles that move are kept near a figure, in blocks of rows. A block has the triangles that get near the
+figure in one of its rows. A grid of squares covers all that they pass over in these rows. So triangles below
+a point are looked for in one square, and no row needs a search tree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
+from mathutils.geometry import closest_point_on_tri
 
 from ..errors import InvalidInput
+from ..maths import batch
 from ..maths.batch import Array, Indices, Mask
 
 ASIDE = 2e-5
@@ -182,3 +191,254 @@ def require_triangles(vertices: Array, triangles: Indices) -> None:
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise InvalidInput("triangles must hold indices of vertices")
     require_numbers(vertices)
+
+
+EDGE = 1e-6
+"""Part of a triangle by which a point beside its edge counts as inside: none slips through between two."""
+MOST_PAIRS = 1_000_000
+"""Pairs of points and triangles that are compared at once."""
+NEAR = 0.05
+"""Metres around a point in which the nearest triangle is looked for first."""
+FARTHEST = 100.0
+"""Metres up to which it is looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroundBlock:
+    """Triangles near a figure in rows that follow each other."""
+
+    vertices: Array  # (R, V, 3) world metres in its rows; float32 will do
+    triangles: Indices  # (T, 3) indices of their corners
+    faces: Indices  # (T,) which triangles of the ground they are, increasing
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        """(T, 2) lowest and (T, 2) highest places that each triangle passes over."""
+        lines = [np.ascontiguousarray(self.vertices[..., axis]) for axis in (0, 1)]
+        low, high = passed_over(
+            [each.min(axis=0) for each in lines], [each.max(axis=0) for each in lines], self.triangles
+        )
+        return np.column_stack(low), np.column_stack(high)
+
+    @cached_property
+    def _grid(self) -> tuple[Array, float, Indices, Indices, Indices]:
+        """Its corner, the width of a square, counts (2,) of squares, and for each square the place in the
+        last array from which its triangles are there."""
+        low, high = self._bounds
+        start = low.min(axis=0).astype(np.float64)
+        whole = np.maximum(high.max(axis=0) - start, 1e-6)
+        # So wide that a triangle is in about four squares, whatever the triangles' sizes.
+        sizes = float(np.sqrt(np.square(high - low).mean() * 2.0))
+        width = max(float(np.sqrt(whole.prod() / len(low))), sizes, 1e-6)
+        counts = np.floor(whole / width).astype(np.intp) + 1
+        first, last = (
+            np.floor((each - start) / width).astype(np.intp).clip(0, counts - 1) for each in (low, high)
+        )
+        spans = last - first + 1
+        sizes_in = spans[:, 0] * spans[:, 1]
+        rows, at = np.repeat(np.arange(len(low)), sizes_in), _counted(sizes_in)
+        x, y = np.divmod(at, spans[rows, 1])
+        squares = (first[rows, 0] + x) * counts[1] + first[rows, 1] + y
+        order = np.argsort(squares, kind="stable")
+        starts = np.searchsorted(squares[order], np.arange(int(counts.prod()) + 1))
+        return start, width, counts, starts, rows[order]
+
+    def prepare(self) -> None:
+        """Make the grid now, and not when something is looked for first."""
+        assert self._grid
+
+    def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
+        """See `Ground`; rows are those of the block."""
+        heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
+        start, width, counts, starts, entries = self._grid
+        with np.errstate(invalid="ignore"):
+            at = np.floor((points[:, :2] - start) / width)
+            is_over = ((at >= 0.0) & (at < counts)).all(axis=1)  # never of what is no number
+        over = np.flatnonzero(is_over)
+        squares = at[over].astype(np.intp) @ np.array((counts[1], 1))
+        sizes = starts[squares + 1] - starts[squares]
+        cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // MOST_PAIRS)) + 1
+        for few in np.split(np.arange(len(over)), cuts):
+            pairs = np.repeat(few, sizes[few])
+            if not len(pairs):
+                continue
+            picked = entries[starts[squares[pairs]] + _counted(sizes[few])]
+            which = over[pairs]
+            a, b, c = (
+                self.vertices[rows[which], self.triangles[picked, k]].astype(np.float64) for k in range(3)
+            )
+            heights_here, normals_here = _under(points[which], a, b, c)
+            order = np.lexsort((-heights_here, which))  # no number comes last
+            firsts = order[np.flatnonzero(np.diff(which[order], prepend=-1))]
+            hit = firsts[np.isfinite(heights_here[firsts])]
+            heights[which[hit]], normals[which[hit]] = heights_here[hit], normals_here[hit]
+        return heights, normals
+
+    def over(self, low: Array, high: Array) -> Indices:
+        """(N,) places of triangles that pass over a box (2,), (2,) seen from above."""
+        start, width, counts, starts, entries = self._grid
+        if (high < start).any() or (low > start + width * counts).any():
+            return np.empty(0, np.intp)
+        (x0, y0), (x1, y1) = (
+            np.floor((each - start) / width).astype(np.intp).clip(0, counts - 1).tolist()
+            for each in (low, high)
+        )
+        lines = [
+            entries[starts[x * counts[1] + y0] : starts[x * counts[1] + y1 + 1]] for x in range(x0, x1 + 1)
+        ]
+        picked = np.unique(np.concatenate(lines))
+        lows, highs = (each[picked] for each in self._bounds)
+        return picked[((lows <= high) & (highs >= low)).all(axis=1)]
+
+
+def passed_over(
+    low: Sequence[Array], high: Sequence[Array], triangles: Indices
+) -> tuple[list[Array], list[Array]]:
+    """(T,) lowest and highest of each axis where triangles (T, 3) are whose vertices are between (V,) values
+    of each axis."""
+    corners = [np.ascontiguousarray(triangles[:, k]) for k in range(3)]
+    bounds: tuple[list[Array], list[Array]] = ([], [])
+    for lines, least, kept in zip((low, high), (np.minimum, np.maximum), bounds, strict=True):
+        for line in lines:
+            a, b, c = (line[corner] for corner in corners)
+            kept.append(least(least(a, b), c))
+    return bounds
+
+
+def _counted(sizes: Indices) -> Indices:
+    """0, 1, ... up to each size, one after the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _under(points: Array, a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """(N,) heights of triangles below points (N, 3), no number where they are not, and (N, 3) normals."""
+    ab, ac, ap = b - a, c - a, points - a
+    whole = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = (ap[:, 0] * ac[:, 1] - ap[:, 1] * ac[:, 0]) / whole
+        v = (ab[:, 0] * ap[:, 1] - ab[:, 1] * ap[:, 0]) / whole
+        heights = a[:, 2] + u * ab[:, 2] + v * ac[:, 2]
+        is_below = (u >= -EDGE) & (v >= -EDGE) & (u + v <= 1.0 + EDGE) & (heights <= points[:, 2])
+        across = batch.cross(ab, ac, -1)
+        normals = across / (np.where(across[:, 2] < 0.0, -1.0, 1.0) * batch.length(across, -1))[:, None]
+    return np.where(is_below, heights, np.nan), normals
+
+
+class MovingGround:
+    """Triangles that move.
+
+    Args:
+        blocks: of all rows, in order.
+
+    Raises:
+        InvalidInput: there is no row, shapes do not fit, or a vertex is not a number.
+    """
+
+    moves = True
+
+    def __init__(self, blocks: Sequence[GroundBlock]) -> None:
+        if not blocks:
+            raise InvalidInput("ground that moves needs a row")
+        for block in blocks:
+            for state in block.vertices:
+                if len(block.triangles):
+                    require_triangles(state, block.triangles)
+        self.blocks = tuple(blocks)
+        self._firsts = np.cumsum([0, *(len(block.vertices) for block in blocks)])
+
+    def _parts(self, rows: Indices) -> Iterator[tuple[GroundBlock, Indices, Indices]]:
+        """Blocks with the places in `rows` that are theirs, and their own rows there."""
+        rows = np.asarray(rows).clip(0, self._firsts[-1] - 1)
+        which = np.searchsorted(self._firsts, rows, side="right") - 1
+        for k in np.unique(which).tolist():
+            picked = np.flatnonzero(which == k)
+            yield self.blocks[k], picked, rows[picked] - self._firsts[k]
+
+    def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
+        """See `Ground`."""
+        heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
+        for block, picked, inside in self._parts(rows):
+            if len(block.triangles):
+                heights[picked], normals[picked] = block.below(points[picked], inside)
+        return heights, normals
+
+    def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
+        """See `Ground`."""
+        hits = np.zeros(len(starts), np.bool_)
+        for block, _, (inside,) in self._parts(np.array([row])):
+            for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
+                if len(block.triangles):
+                    low, high = np.minimum(start, end)[:2], np.maximum(start, end)[:2]
+                    corners = block.vertices[inside][block.triangles[block.over(low, high)]]
+                    hits[k] = _meets(start, end, corners.astype(np.float64))
+        return hits
+
+    def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
+        """See `Ground`.
+
+        Raises:
+            InvalidInput: the surface leaves all that is kept of the ground.
+        """
+        face, corners = self._nearest(point, row)
+        every = np.empty((len(rows) + 1, 3, 3))
+        every[0] = corners
+        for block, picked, inside in self._parts(rows):
+            k = int(np.searchsorted(block.faces, face))
+            if k == len(block.faces) or block.faces[k] != face:
+                place = np.round(point, 3) + 0.0
+                raise InvalidInput(
+                    f"the ground carries what stands on it at ({place[0]:.3g}, {place[1]:.3g}) farther than "
+                    "a leg reaches: slow it down, or choose another ground"
+                )
+            every[1 + picked] = block.vertices[inside][:, block.triangles[k]]
+        a, b, c = corners
+        shares = np.linalg.lstsq(
+            np.stack((b - a, c - a, np.cross(b - a, c - a)), axis=1), point - a, rcond=None
+        )[0]
+        frames = _frames(every)
+        edges = np.stack((every[1:, 1] - every[1:, 0], every[1:, 2] - every[1:, 0]), axis=1)
+        across = np.cross(edges[:, 0], edges[:, 1])
+        places = every[1:, 0] + shares[0] * edges[:, 0] + shares[1] * edges[:, 1] + shares[2] * across
+        back = np.tile(frames[:1] * (1.0, -1.0, -1.0, -1.0), (len(rows), 1))
+        return np.asarray(places), batch.multiply(frames[1:], back, -1)
+
+    def _nearest(self, point: Array, row: int) -> tuple[int, Array]:
+        """The triangle nearest to a point (3,) at a row, and its corners (3, 3)."""
+        ((block, _, (inside,)),) = self._parts(np.array([row]))
+        seen, beside = Vector(point.tolist()), NEAR
+        while len(block.triangles) and beside <= FARTHEST:
+            picked = block.over(point[:2] - beside, point[:2] + beside)
+            corners = block.vertices[inside][block.triangles[picked]].astype(np.float64)
+            nearest = (closest_point_on_tri(seen, *map(Vector, each)) for each in corners.tolist())
+            off = [(each - seen).length for each in nearest]
+            if off and min(off) <= beside:
+                k = int(np.argmin(off))
+                return int(block.faces[picked[k]]), corners[k]
+            beside *= 2.0
+        place = np.round(point, 3) + 0.0
+        raise InvalidInput(
+            f"no ground is near ({place[0]:.3g}, {place[1]:.3g}) any more: choose another ground"
+        )
+
+
+def _meets(start: Array, end: Array, corners: Array) -> bool:
+    """Whether a way (3,) to (3,) meets one of triangles (N, 3, 3), by Möller and Trumbore's test (1997)."""
+    way, a = end - start, corners[:, 0]
+    ab, ac = corners[:, 1] - a, corners[:, 2] - a
+    across = np.cross(way, ac)
+    whole = (ab * across).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = ((start - a) * across).sum(axis=1) / whole
+        over = np.cross(start - a, ab)
+        v = (over @ way) / whole
+        t = (ac * over).sum(axis=1) / whole
+        return bool(((u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (t >= 0.0) & (t <= 1.0)).any())
+
+
+def _frames(corners: Array) -> Array:
+    """(S, 4) rotations of triangles (S, 3, 3): along their first edge and normal."""
+    x: Array = corners[:, 1] - corners[:, 0]
+    z: Array = np.cross(x, corners[:, 2] - corners[:, 0]).astype(np.float64)
+    x, z = batch.directions(x), batch.directions(z)
+    axes: Array = np.stack((x, np.cross(z, x), z), axis=-1).astype(np.float64)
+    return np.ascontiguousarray(batch.quaternions(np.moveaxis(axes, 0, -1)).T)

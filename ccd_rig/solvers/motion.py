@@ -7,14 +7,15 @@ minimises
     sum |d_f|^2 + mu sum |d_(f+1) - d_f|^2
 
 where mu is the smoothness. Where neighbouring frames are on different IK branches, each branch is continued
-into the frames of the other. The path of least sum is taken (Viterbi 1967, over poses of each frame, as in
-planners of robot paths). Then sweeps solve frames again, with a reference made of the base pose and the
-neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
-Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
-their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
-step by step: a penalty method for the constraint that nothing jumps. At last branches are continued next to
-their neighbours, and the path is taken at the largest smoothness: a branch that ends within the clip gives
-way to one that does not.
+into the frames of the other. Goals come first: a frame that misses them takes the branch that misses them
+less. Of others the path of least sum is taken (Viterbi 1967, over poses of each frame, as in planners of
+robot paths). Then sweeps solve frames again, with a reference made of the base pose and the neighbours'
+departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954). Sweeps begin
+where the motion jumps and continue where frames still change. All other frames keep the bits of their
+independent solution. Where the motion still jumps then, the smoothness between those frames is raised step by
+step: a penalty method for the constraint that nothing jumps. At last branches are continued next to their
+neighbours, and the path is taken at the largest smoothness: a branch that ends within the clip gives way to
+one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
 reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
@@ -22,6 +23,7 @@ reference that a frame is given, and a frame takes a pose only if the sum falls:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from ..goals import TargetKind
-from ..kernel import carry_departures, sweep_departures, write_departures, write_largest_angles
+from ..kernel import LEVER, carry_departures, sweep_departures, write_departures, write_largest_angles
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
@@ -61,6 +63,11 @@ Four hinges inside limits turn by 2.1 radians to a target that jumps by 0.55 of 
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
+SLACK = 0.05
+"""Part of its error by which a pose may miss its goals by more, where a neighbour's branch goes on.
+
+Such poses of a planted wolf differ by 1 % in their miss and by 40 degrees in a joint.
+"""
 ROOM = 4
 """Frames on either side of a sudden turn that are solved again; repeated where it is not enough."""
 STILL = 2e-3
@@ -357,11 +364,42 @@ def _first_missed(frames: Frames, row: int, solved: Solved) -> float:
     """The first priority of which the solved pose of a frame misses a goal; infinite where all are met."""
     if solved.statuses[0] == 0:
         return np.inf
-    kind = frames.kinds[frames.kind[row]]
-    near = kind.tolerances[frames.place[row] if len(kind.tolerances) > 1 else 0]
-    angle = kind.search.settings.angle_tolerance
-    errors = zip(kind.search.goals, solved.distances[0].tolist(), solved.angles[0].tolist(), strict=False)
-    return min([goal.priority for goal, off, turned in errors if off > near or turned > angle], default=0)
+    return min(_misses(frames, row, solved), default=0)
+
+
+def _misses(frames: Frames, row: int, solved: Solved) -> dict[int, float]:
+    """By priority, the errors of the goals that the solved pose of a frame misses, as solves weigh them.
+
+    The square root of the weighted sum of squares, lengths in parts of the reach. Priorities that are met are
+    left out.
+    """
+    kind, place = frames.kinds[frames.kind[row]], frames.place[row]
+    goals, values = kind.search.goals, kind.goal_settings or kind.search.goal_settings
+    near, angle = kind.tolerances[place % len(kind.tolerances)], kind.search.settings.angle_tolerance
+    weights = values.weights[place % len(values.weights)].tolist()
+    reach, squares = reach_of_goals(kind.search.skeleton, goals), dict[int, float]()
+    for goal, weight, off, turned in zip(
+        goals, weights, solved.distances[0].tolist(), solved.angles[0].tolist(), strict=False
+    ):
+        if off > near or turned > angle:
+            square = weight * ((off / reach) ** 2 + (LEVER * turned) ** 2)
+            squares[goal.priority] = squares.get(goal.priority, 0.0) + square
+    return {priority: square**0.5 for priority, square in squares.items()}
+
+
+def _compare(frames: Frames, row: int, new: Solved, old: Solved) -> int:
+    """Compare what solved poses of a frame miss: 1 if the new one misses less, -1 if more, else 0.
+
+    The first priority decides in which errors differ by more than `SLACK`.
+    """
+    missed, before = _misses(frames, row, new), _misses(frames, row, old)
+    for priority in sorted({*missed, *before}):
+        error, was = missed.get(priority, 0.0), before.get(priority, 0.0)
+        if error < (1.0 - SLACK) * was:
+            return 1
+        if was < (1.0 - SLACK) * error:
+            return -1
+    return 0
 
 
 # IK branches ----------------------------------------------------------------------------------------
@@ -400,12 +438,13 @@ def _take_best_path(
 ) -> Generator[int, None, None]:
     """Replace poses by the best path over IK branches, where neighbours are on different ones.
 
-    Frames that miss their goals have branches too: poses that miss them by no more.
+    Frames that miss their goals have branches too: poses that miss them about as much. A pose that misses
+    less replaces those of its frame, and is continued where it jumps beside a neighbour.
 
     Args:
         frames: base poses and goals.
-        motion: the independent solutions.
-        turned: their departures.
+        motion: the independent solutions, changed in place.
+        turned: their departures, likewise where poses miss less.
         sudden: (F,) frames at which these jump, see `_jumps`.
         smoothness: see `solve_motion`.
         is_last: whether branches are continued next to their neighbours, not to the base poses. Such a branch
@@ -421,17 +460,18 @@ def _take_best_path(
         return branches[row]
 
     follows = np.flatnonzero((frames.before >= 0) & sudden)
-    follows = follows[sudden[frames.before[follows]]]
-    jumps = largest_angles(turned[frames.before[follows]], turned[follows])
-    for row in follows[jumps > JUMP].tolist():
+    waiting = deque(follows[sudden[frames.before[follows]]].tolist())
+    while waiting:
+        row = waiting.popleft()
         before = int(frames.before[row])
-        if met[row] != met[before]:
+        jump = largest_angles(turned[[before]], turned[[row]])[0]
+        if met[row] != met[before] or jump <= JUMP:
             continue
         allowed = smoothness * _square_between(turned[before], turned[row])
         for start, nexts, is_forward in ((before, frames.after, True), (row, frames.before, False)):
             present, here, spent = branches_of(start)[0], start, 0.0
             while spent <= allowed:
-                here = int(nexts[here])
+                there, here = here, int(nexts[here])
                 if here < 0 or met[here] != met[row] or (here, is_forward) in entered:
                     break
                 if not frames.minimises_departures:  # each start has a pose of its own: branches have no end
@@ -445,8 +485,14 @@ def _take_best_path(
                 present = _Branch(solved, departures(frames, solved.rotations, rows)[0])
                 known = branches_of(here)
                 yield 0
-                is_worse = bool(_is_worse(frames, solved, known[0].solved)[0])
-                if is_worse or not all(present.differs(other) for other in known):
+                misses = _compare(frames, here, solved, known[0].solved)
+                if misses > 0:  # goals come before departures
+                    known[:] = [present]
+                    motion.put(rows, solved)
+                    turned[here] = present.turned
+                    waiting.append(here if is_forward else there)
+                    continue
+                if misses < 0 or not all(present.differs(other) for other in known):
                     break
                 spent += present.departed - known[0].departed
                 known.append(present)

@@ -209,7 +209,11 @@ def test_when_a_foot_is_planted(ext):
     rig = rigs.chain(3)
     row = rigs.reach(rig, "bone_2", rigs.empty("Target"))
     row.kind = "PLANT"
-    words = ext.module("panels.constraints").when_planted
+    when_planted = ext.module("panels.constraints").when_planted
+
+    def words(row):
+        return when_planted(row, 1.0)
+
     assert words(row) == "in all frames"
     row.influence = 0.0
     assert words(row) == "in no frame"
@@ -217,6 +221,7 @@ def test_when_a_foot_is_planted(ext):
         row.influence = influence
         row.keyframe_insert("influence", frame=frame)
     assert words(row) == "1–9, 20–"
+    assert when_planted(row, 0.5) == "2–19, 40–"
     row.influence = 1.0
     (curve,) = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
     for point in curve.keyframe_points:

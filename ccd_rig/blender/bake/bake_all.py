@@ -19,7 +19,7 @@ from ...errors import CCDRigError, RigError
 from ...solvers.motion import CHUNK_SECONDS
 from ...solvers.stepping import Ended, advance
 from .. import checks
-from ..properties import constraint_list, coupled_offsets, renamed_bones
+from ..properties import constraint_list, joints, renamed_bones
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import SharedScene, shared_scene
@@ -120,7 +120,7 @@ def _moved_bones(armature_object: bpy.types.Object, rows: Sequence[Any], setting
     for row, chain in zip(rows, chains, strict=True):
         whole = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
         bones.update(whole[: whole.index(end) + 1 if end else len(chain)])
-    return bones | set(coupled_offsets.followers(armature_object, bones))
+    return bones | set(joints.followers(armature_object, bones))
 
 
 def _circle(

@@ -29,9 +29,9 @@ from ..scene import dependence
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
-from ..solve.plant_ground import PlantGround
 from ..solve.planting import (
     Contacts,
+    PlantGround,
     SupportChains,
     support_chains,
 )

@@ -54,17 +54,19 @@ from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint, Holds
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, Group, groups
-from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
     Contacts,
+    GroundNear,
     JointPoses,
+    PlantGround,
     affine,
     arriving,
     blended,
     drifted,
     place_of,
     placed,
+    plant_ground,
     returning,
     seen,
     turned,

@@ -27,7 +27,7 @@ from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
 from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
-from ..solve.plant_ground import GroundNear
+from ..solve.planting import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints

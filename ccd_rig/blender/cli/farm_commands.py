@@ -35,7 +35,7 @@ from ..farm import bundle, results
 from ..farm import shots as jobs
 from ..farm.results import Chunk, Record, Seam
 from ..farm.shots import Clips, Shot, Span
-from ..keys import file_version
+from ..keys import channels
 from ..retarget import clips, retarget
 from . import bake_command, files, retarget_command
 from .files import COMMAND, Exit, UsageError, Words, say, warn
@@ -206,7 +206,7 @@ def _open_blend(path: Path) -> bpy.types.Scene:
     if skipped is not None:
         words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
         warn(words)
-    if versions := file_version.newer_than_blender():
+    if versions := channels.newer_than_blender():
         saved, here = versions
         raise UsageError(
             f"{path} is of file version {saved}, that of this Blender is {here}: what this Blender does not "

@@ -19,7 +19,7 @@ from ...json_text import printable
 from .. import atomic_write
 from ..bake import report
 from ..farm import results
-from ..keys.file_version import newer_than_blender
+from ..keys.channels import newer_than_blender
 
 COMMAND = "ccd_rig"
 Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup

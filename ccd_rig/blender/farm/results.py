@@ -32,7 +32,7 @@ from ...maths.batch import Array
 from ..atomic_write import read_text, real_folder, replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report import SEAM, BakeReport, write
-from ..keys import file_version
+from ..keys import channels
 from ..retarget.retarget import Retargeted, warnings
 from . import bundle
 from .shots import Shot, Span
@@ -93,7 +93,7 @@ def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:
         content: of a shot or a clip, as JSON values.
         span: of a chunk; None for a shot or clip.
     """
-    words = [content, span, _code(), file_version.running()]
+    words = [content, span, _code(), channels.running()]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 
@@ -110,10 +110,17 @@ def inputs(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def linked_files() -> list[Path]:
-    """Libraries and caches that the open file uses, missing ones left out."""
-    users = (*bpy.data.libraries, *bpy.data.cache_files)
-    paths = (real_folder(bpy.path.abspath(user.filepath)) for user in users)
-    return sorted({path for path in paths if path.is_file()})
+    """Files that the open file uses and that may move something in it, missing ones left out.
+
+    These are libraries, caches and all else that it names, but for fonts, sounds, movies and the images of
+    materials.
+    """
+    textures = {getattr(texture, "image", None) for texture in bpy.data.textures}
+    images = [image for image in bpy.data.images if image not in textures]
+    still = (*images, *bpy.data.sounds, *bpy.data.fonts, *bpy.data.movieclips)
+    left_out = {real_folder(bpy.path.abspath(each.filepath, library=each.library)) for each in still}
+    paths = {real_folder(path) for path in bpy.utils.blend_paths(absolute=True)}
+    return sorted(path for path in paths - left_out if path.is_file())
 
 
 def sha256(path: Path) -> str:

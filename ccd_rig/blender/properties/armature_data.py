@@ -19,8 +19,7 @@ from ..languages.translation import CONTEXT
 from ..registration import STORED, Calls
 from . import body, constraint_kinds, pose_library, renamed_bones, retarget_group
 from .constraint_kinds import CCD_RIG_PG_constraint
-from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
-from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint
+from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint, CCD_RIG_PG_offset_point
 from .limits import CCD_RIG_PG_limit
 from .pose_library import CCD_RIG_PG_pose, CCD_RIG_PG_pose_bone
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget

@@ -72,6 +72,8 @@ class SourceChoice:
     reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
     reference_frame: float = 1.0  # for `FRAME`
     stays: bool = False  # whether an armature object is refused that something else than its keys moves
+    # Armature space to world, as if the object were so at the first frame; None: as it is.
+    world: Matrix | None = None
 
 
 def source_motion(
@@ -103,6 +105,9 @@ def source_motion(
             f"{choice.frames[-1]:g}, by its parent, a constraint or a driver: take that off, and let its "
             "hips move"
         )
+    if choice.world is not None:
+        carried = np.array(choice.world @ Matrix(world).inverted())
+        world, matrices, reference = np.array(choice.world), carried @ matrices, carried @ reference
     # Parents first: a bone's fault is that of all that hang on it.
     order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
     parents_first = [names[k] for k in order]
@@ -232,7 +237,8 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
     The second is in the space of its parent, all others are in the world.
     """
     slots = [source.pose.bones.find(name) for name in names]
-    with isolated_scene(scene, source, [(source, name) for name in names], ()) as isolated:
+    things = [(source, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, source, things, ()) as isolated:
 
         def read(frame: float) -> Array:
             evaluated = source.evaluated_get(set_frame(isolated, frame))
@@ -466,7 +472,8 @@ def _bases(
 ) -> dict[str, Array]:
     """Return the matrices (F, 4, 4) of bones with empty channels, armature space."""
     bases: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
-    with isolated_scene(scene, target, [(target, name) for name in names], ()) as isolated:
+    things = [(target, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, target, things, ()) as isolated:
         for f, frame in enumerate(frames):
             bones: Any = target.evaluated_get(set_frame(isolated, float(frame))).pose.bones
             for name in names:

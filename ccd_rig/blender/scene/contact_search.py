@@ -17,6 +17,7 @@ from ...motion.ground import seen_below
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
+from ..rig import clamps
 from .evaluation import metres_per_unit, playback
 from .ground import rig_ground
 
@@ -58,7 +59,7 @@ class FootMotion:
         names += [_root_bone(armature_object, constraint) for constraint in constraints]
         indices = [bones.find(name) for name in names]
         heads = np.empty((2 * count, len(frames), 3))
-        with playback(scene, armature_object, constraints) as playing:
+        with clamps.suspended(), playback(scene, armature_object, constraints) as playing:
             for f, frame in enumerate(frames):
                 matrices, world = playing.pose(float(frame))
                 heads[:, f] = (world @ matrices[indices])[:, :3, 3]
@@ -211,17 +212,18 @@ def find_contacts(
     return contacts
 
 
-def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: range) -> None:
+def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: range, time: float) -> None:
     """Key the influences of constraints: 1 in contacts, else 0.
 
     A planted bone keeps its place in the frame before. Its influence therefore starts at the second frame of
-    a contact. It starts at the first one only if the range starts there.
+    a contact. It starts at the first one only if the range starts there. `time` is the factor from frames to
+    the time of keys.
     """
     for name, phases in contacts.phases.items():
         spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]
         spans = [(first, last) for first, last in spans if first <= last]
         row = armature_object.ccd_rig.constraints[name]
-        constraint_list.key_influence(row, spans, frames[0], frames[-1])
+        constraint_list.key_influence(row, spans, frames[0], frames[-1], time)
 
 
 def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> None:

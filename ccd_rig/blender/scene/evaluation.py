@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...maths.batch import Array, cross, dot, length, stacked
-from ..properties import constraint_list, coupled_offsets, joints
+from ..properties import constraint_list, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
 from ..properties.joints import masses
@@ -60,8 +60,8 @@ def rig_layout(
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
-    for name in coupled_offsets.followers(armature_object, settings):
-        offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
+    for name in joints.followers(armature_object, settings):
+        offsets = joints.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
     posed = {bone.name for row in constraints for bone in constraint_list.chain_of(armature_object, row)}
     still = {name for row in constraints for name in getattr(row, "body_still", ())} - posed
@@ -92,7 +92,7 @@ def read_bones(
             armature_object, constraint.tip, constraint.body_length or constraint.chain_length
         )
     }
-    bones += coupled_offsets.followers(armature_object, chains)
+    bones += joints.followers(armature_object, chains)
     return [(armature_object, bone) for bone in bones]
 
 

@@ -7,7 +7,7 @@ is read frame by frame, and only what gets near the places that count is kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,15 @@ from mathutils import Matrix
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices, Mask
-from ...motion.ground import Ground, LevelGround, TriangleGround, require_numbers
-from ...motion.moving_ground import GroundBlock, MovingGround, passed_over
+from ...motion.ground import (
+    Ground,
+    GroundBlock,
+    LevelGround,
+    MovingGround,
+    TriangleGround,
+    passed_over,
+    require_numbers,
+)
 from ...solvers.stepping import result_of
 from ..properties.armature_data import SURFACES
 from .dependence import require_evaluable_ground
@@ -33,10 +40,19 @@ ROWS, AT_ONCE = 16, 10_000_000
 """Frames of ground that moves from which the faces that are near are taken together, and vertices at most."""
 NEAR_GROUND = 0.1
 """Part of its height by which an armature's lowest bone may be off its origin for that to be the ground."""
+BY_TIME = frozenset({"BUILD", "MESH_CACHE", "MESH_SEQUENCE_CACHE", "WAVE"})
+"""Modifiers that may move vertices without a key."""
+SCENE_NODES = frozenset(
+    {
+        *("GeometryNodeCollectionInfo", "GeometryNodeInputSceneTime", "GeometryNodeObjectInfo"),
+        *("NodeSocketCollection", "NodeSocketObject"),
+    }
+)
+"""Nodes, and sockets of node groups, whose values may change without a key of the group."""
 FINE = 4
 """Squares along the room in which triangles near places are looked for."""
-FINEST = 1e-3
-"""Part of the width of all places that the room beside them has at least."""
+FINEST = 2e-3
+"""Part of the width of all places that the searched room beside them has at least."""
 
 
 def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
@@ -114,8 +130,6 @@ def rig_ground(
     """
     height, meshes = ground_of_rig(rig)
     if meshes:
-        # Cells of the search are as wide as the room.
-        room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
         return result_of(mesh_ground(scene, meshes, frames, points[:, :2], room))
     if height is None and rest is not None:
         height = ground_of(rig, rest)
@@ -221,7 +235,7 @@ def first_ground(
         yield 0.0
         lines, triangles = _lines(pieces), _faces(pieces)
         later = sorted({len(frames) // 2, len(frames) - 1} - {0})
-        moves = bool(later) and any(_is_animated(shown) for each in objects for shown in with_instanced(each))
+        moves = bool(later) and _may_move(shown for each in objects for shown in with_instanced(each))
         for k in later:
             if not moves:
                 seen = _pieces(set_frame(shared.isolated, frames[k]), objects, triangulated=False)
@@ -304,26 +318,56 @@ def _refused(names: str, error: InvalidInput) -> RigError:
 
 
 def with_instanced(thing: bpy.types.Object) -> Iterator[bpy.types.Object]:
-    """An object, and those of the collection that it shows, and that they show."""
-    yield thing
-    if thing.instance_type == "COLLECTION" and thing.instance_collection is not None:
-        for each in thing.instance_collection.all_objects:
-            yield from with_instanced(each)
+    """An object, and those of the collection that it shows, and that they show; each once."""
+    seen, left = {thing}, [thing]
+    while left:
+        each = left.pop()
+        yield each
+        if each.instance_type == "COLLECTION" and each.instance_collection is not None:
+            shown = [other for other in each.instance_collection.all_objects if other not in seen]
+            seen.update(shown)
+            left += reversed(shown)
 
 
-def _is_animated(thing: bpy.types.Object) -> bool:
-    """Whether something of an object or of what it hangs on has keys or drivers."""
-    line: list[Any] = []
-    upper: bpy.types.Object | None = thing
-    while upper is not None:
-        line.append(upper)
-        upper = upper.parent
-    line.append(thing.data)
-    line.append(getattr(thing.data, "shape_keys", None))
-    line += [getattr(each, "node_group", None) for each in thing.modifiers]
-    return any(each is not None and each.animation_data is not None for each in line) or any(
-        len(each.constraints) for each in line if isinstance(each, bpy.types.Object)
-    )
+def _may_move(things: Iterable[bpy.types.Object]) -> bool:
+    """Whether keys, drivers, constraints or time may move objects, what they hang on, or what shapes them."""
+    seen: set[bpy.types.Object] = set()
+    left = list(things)
+    while left:
+        thing = left.pop()
+        if thing in seen:
+            continue
+        seen.add(thing)
+        node_groups = [
+            each.node_group for each in thing.modifiers if each.type == "NODES" and each.node_group
+        ]
+        keyed = [thing, thing.data, getattr(thing.data, "shape_keys", None), *node_groups]
+        if any(each is not None and each.animation_data is not None for each in keyed):
+            return True
+        bones = thing.pose.bones if thing.pose is not None else ()
+        if len(thing.constraints) or any(len(bone.constraints) for bone in bones):
+            return True
+        if any(each.type in BY_TIME for each in thing.modifiers) or any(map(_reads_scene, node_groups)):
+            return True
+        if thing.parent is not None:
+            left.append(thing.parent)
+        for modifier in thing.modifiers:
+            for each in modifier.bl_rna.properties:
+                if each.type == "POINTER":
+                    used = getattr(modifier, each.identifier)
+                    if isinstance(used, bpy.types.Object):
+                        left.append(used)
+                    elif isinstance(used, bpy.types.Collection):
+                        left += used.all_objects
+    return False
+
+
+def _reads_scene(tree: Any, above: frozenset[Any] = frozenset()) -> bool:
+    """Whether a node group, or one in it, reads the scene's time or other objects."""
+    names = [each.bl_idname for each in tree.nodes]
+    names += [getattr(each, "socket_type", "") for each in tree.interface.items_tree]
+    inner = {getattr(each, "node_tree", None) for each in tree.nodes} - {None, tree} - above
+    return not SCENE_NODES.isdisjoint(names) or any(_reads_scene(each, above | {tree}) for each in inner)
 
 
 def _moved(a: Array, b: Array) -> bool:
@@ -447,13 +491,14 @@ def _renumbered(triangles: Indices, count: int) -> tuple[Indices, Indices]:
 
 
 def _near(lows: Sequence[Array], highs: Sequence[Array], places: Array, room: float) -> Mask:
-    """(T,) which triangles get within about the room of places (P, 2).
+    """(T,) which triangles get within about the room of places (P, 2); of places far apart more.
 
     Args:
         lows, highs: (T,) of X and of Y between which they are.
         places: metres.
         room: metres.
     """
+    room = max(room, FINEST * float(np.ptp(places, axis=0).max()))
     wide = room / FINE
     start = places.min(axis=0) - room - wide
     shape = np.ceil((places.max(axis=0) + room + wide - start) / wide).astype(np.intp) + 1

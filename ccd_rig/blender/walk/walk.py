@@ -20,15 +20,13 @@ from mathutils import Matrix, Vector
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
-from ...motion.ground import Ground, LevelGround
-from ...motion.moving_ground import MovingGround
+from ...motion.ground import Ground, LevelGround, MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import Strides, Way, way_along
+from ...motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
-from ...motion.walking.strides import fitted_strides
 from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk_work
 from ..bake.frame_selection import key_time
@@ -37,6 +35,7 @@ from ..checks import ik_problems
 from ..figures.role import Figure, Part, Side
 from ..keys import channels
 from ..keys.channels import fcurves_of
+from ..properties.constraint_list import require_no_tweak
 from ..properties.names import named
 from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map
@@ -177,8 +176,8 @@ def walk_steps(
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
-    action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
-    with _playing(rig, choice.cycle):
+    action = cycle_action(rig, choice.cycle)
+    with _playing(rig, action):
         require_animated(rig)
         first, last = choice.cycle_frames or keyed_range(scene, rig)
         if last < first:
@@ -196,7 +195,7 @@ def walk_steps(
                 "choose more frames, or scale the keys of so fast a cycle"
             )
         step = float(sampled[1] - sampled[0])
-        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
+        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True, world=world)
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(start))
@@ -224,12 +223,14 @@ def walk_steps(
         if closed and settings.cycles > 0.0:
             length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
         frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
-        progress, height = Progress(float(frames[0]), 0, len(frames), "evaluated"), float(points[0, 2])
+        height = height_at(points, closed, settings.offset / way.length)
+        progress = Progress(float(frames[0]), 0, len(frames), "evaluated")
         yield progress
-        ground = yield from shown(_ground(scene, choice, frames, way, cycle, figure), progress)
+        part = settings.offset, settings.offset + cycle.speed * float(time.phases[-1] - time.phases[0])
+        ground = yield from shown(_ground(scene, choice, frames, (way, *part), cycle, figure), progress)
         strides = Strides.even(settings.offset)
         if settings.fit_steps:
-            strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
+            strides = fitted_strides(cycle, way, height, ground, *part)
         if strides.shortest < 1.0:
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
@@ -241,7 +242,7 @@ def walk_steps(
             places, room = _near(way, cycle, strides.along_at(line))
             moving = moving_ground(scene, choice.meshes, frames.tolist(), places, room, ground)
             ground = _require_near((yield from shown(moving, progress)))
-        standing = _standing(scene, rig, (joints, figure, cycle), choice)
+        standing = _standing(scene, rig, world, (joints, figure, cycle), choice)
         progress = progress._replace(verb="solved")
         yield progress
         done = yield from paced(
@@ -290,7 +291,10 @@ def _frames(
     time = timeline(cycle, length, seconds, settings, ways)
     if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
         shorter = _shorter(cycle, choice, seconds)  # it ends before the cycles do
-        time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
+        try:
+            time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
+        except InvalidInput as error:
+            raise _too_few(choice) from error
     frames = start + np.arange(len(time.times), dtype=np.float64)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
@@ -302,10 +306,14 @@ def _frames(
 def _standing(
     scene: bpy.types.Scene,
     rig: bpy.types.Object,
+    world: Matrix,
     figure: tuple[FigureMap, TargetFigure, Cycle],
     choice: WalkChoice,
 ) -> Standing | None:
-    """How the figure stands before and after; None for as in the cycle on average."""
+    """How the figure stands before and after; None for as in the cycle on average.
+
+    `world` is armature space to world as the walk begins.
+    """
     joints, target, cycle = figure
     if choice.stands is Stands.CYCLE:
         return None
@@ -320,8 +328,26 @@ def _standing(
         raise RigError("Stand is Action, and none is chosen: choose an action whose first frame is the pose")
     with _playing(rig, action):
         first, _ = keyed_range(scene, rig)
-        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True))
+        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True, world=world))
     return standing_of(cycle, pose)
+
+
+def cycle_action(rig: bpy.types.Object, chosen: bpy.types.Action | None) -> bpy.types.Action | None:
+    """The action with the cycle: the chosen or the playing one; None for strips alone.
+
+    While a walk plays, it is the action of which the walk was made.
+    """
+    if chosen is not None or rig.animation_data is None:
+        return chosen
+    action = rig.animation_data.action
+    walks: set[bpy.types.Action] = set()
+    while action is not None and action not in walks:
+        made_of: Any = action.get(MADE_OF)
+        if made_of is None or made_of[0] != rig.name:
+            break
+        walks.add(action)
+        action = bpy.data.actions.get(made_of[1])
+    return action
 
 
 def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.types.Action | None:
@@ -375,21 +401,26 @@ def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
     assert choice.end is not None
     left = (choice.end - choice.start) * seconds - eased
     if left <= cycle.step:
-        raise InvalidInput(
-            f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
-        )
+        raise _too_few(choice)
     return cycle.speed * left
+
+
+def _too_few(choice: WalkChoice) -> InvalidInput:
+    return InvalidInput(
+        f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
+    )
 
 
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
-    """Let the armature play an action within the block."""
+    """Let the armature play an action within the block; None: its strips alone."""
     animation = rig.animation_data or rig.animation_data_create()
     before, slot = animation.action, channels.slot_of(animation)
-    if action is None or before == action:
+    if before == action:
         yield
         return
-    channels.assign(rig, action, channels.slot_for(action, rig))
+    require_no_tweak(rig)
+    channels.assign(rig, action, None if action is None else channels.slot_for(action, rig))
     try:
         yield
     finally:
@@ -409,12 +440,18 @@ def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
 
 
 def _ground(
-    scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
+    scene: bpy.types.Scene,
+    choice: WalkChoice,
+    frames: Array,
+    gone: tuple[Way, float, float],
+    cycle: Cycle,
+    figure: TargetFigure,
 ) -> Generator[float, None, Ground]:
-    """The ground, at the first frame alone if it may move later."""
+    """The ground along a part of a way, metres, at the first frame alone if it may move later."""
     if not choice.meshes:
         return LevelGround(figure.ground if choice.height is None else choice.height)
-    places, room = _near(way, cycle, np.arange(0.0, way.length + cycle.leg, cycle.leg))
+    way, start, end = gone
+    places, room = _near(way, cycle, np.arange(start, end + cycle.leg, cycle.leg))
     first = first_ground(scene, choice.meshes, frames.tolist(), places.reshape(-1, 2), room)
     return _require_near((yield from first))
 
@@ -498,7 +535,21 @@ def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, 
     time = key_time(scene)
     first, last = (round(each / time) for each in keyed.range())
     whole = max(float(thing.data.path_duration), 1.0)
-    return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole
+    values = np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)])
+    back = np.flatnonzero(np.diff(values) < -1e-9 * whole)
+    if len(back):
+        raise RigError(
+            f"the Evaluation Time of curve '{thing.name}' goes back after frame {first + back[0]}: let it "
+            "only grow"
+        )
+    if thing.data.splines and thing.data.splines[0].use_cyclic_u:
+        return first, values / whole - math.floor(values[0] / whole)
+    if not -1e-6 <= values[0] / whole <= values[-1] / whole <= 1.0 + 1e-6:
+        raise RigError(
+            f"the Evaluation Time of curve '{thing.name}' is {values[0]:g} to {values[-1]:g}, and its path "
+            f"0 to {whole:g}: key it inside, or raise Path Duration"
+        )
+    return first, np.clip(values / whole, 0.0, 1.0)
 
 
 # The figure on itself, with any number of legs --------------------------------------------------------------

@@ -116,7 +116,7 @@ def walk_measures(
         largest_turn(_bends(cycle, seen, rotations)) / step,
         largest_turn(_bends(cycle, seen, cycle_turns)) / cycle.step,
         int(airborne.max(initial=0)),
-        _cycle_airborne(cycle),
+        _cycle_airborne(cycle, plan.phases),
         jerk_percentile(walk_jerks),
         jerk_percentile(cycle_jerks),
         float(batch.length(plan.moved, -1).max(initial=0.0)),
@@ -174,15 +174,18 @@ def _bends(cycle: Cycle, seen: Sequence[int], rotations: Array) -> Array:
     return product(inverse(rotations[:, above_all]), rotations[:, below])
 
 
-def _cycle_airborne(cycle: Cycle) -> int:
-    """Most feet of the cycle in the air at once."""
-    times = np.arange(len(cycle.hips)) * cycle.step
+def _cycle_airborne(cycle: Cycle, phases: Array) -> int:
+    """Most feet of the cycle in the air at once, at the phases (F,) that a walk shows of it, seconds.
+
+    Its own frames would miss what is between them, such as the moment from one contact to the next.
+    """
+    times = phases % cycle.period
     down = [
         np.any(
             [
                 (times + k >= each.first - 1e-9) & (times + k <= each.last + 1e-9)
                 for each in foot.stances
-                for k in (0.0, cycle.period)
+                for k in (-cycle.period, 0.0, cycle.period)
             ]
             or [np.zeros(len(times), np.bool_)],
             axis=0,

@@ -142,6 +142,7 @@ class WalkPlan:
         feet: by leg.
         moved: (F, 3) metres by which the hips are moved for legs to reach, world.
         times: (F,) seconds.
+        phases: (F,) seconds of the cycle, not decreasing.
         along: (F,) metres of the way.
         reach: by leg, (F,) metres that it may be long from its hip to its ankle.
     """
@@ -151,6 +152,7 @@ class WalkPlan:
     feet: Mapping[str, FootPlan]
     moved: Array
     times: Array
+    phases: Array
     along: Array
     reach: Mapping[str, Array]
 
@@ -225,7 +227,8 @@ def plan_walk(
     Args:
         cycle: what is walked.
         way: along which.
-        height: of the way's start, world metres; the ground is looked for below it, else above.
+        height: of the curve where the walk begins, world metres; the ground is looked for below it, else
+            above.
         ground: what feet stand on; its rows are frames.
         time: frames.
         settings: how.
@@ -267,7 +270,7 @@ def plan_walk(
     for leg in cycle.legs:
         yield
         feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], sunk)
-    return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
+    return WalkPlan(*pose, feet, moved, time.times, time.phases, along, course.reach)
 
 
 # The body -----------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from .settings import WalkSettings
 
 LONGEST = 1e5
 """Seconds of a walk at most."""
+ALIKE = 1e-3
+"""Leg lengths by which spreads of feet may differ and count as equal."""
 BESIDE = 1.5
 """How much farther feet may be from the middle of their ways than at the start for a walk to end there."""
 
@@ -56,7 +58,9 @@ def timeline(
         InvalidInput: the way is too short for a step, or ways decrease or are not numbers.
     """
     spread = _spread(cycle)
-    first = int(np.argmin(spread)) * cycle.step if settings.start else 0.0
+    # Of equal frames the first: rounding is not to tell which foot leads.
+    alike = spread <= spread.min() + ALIKE * cycle.leg
+    first = int(np.argmax(alike)) * cycle.step if settings.start else 0.0
     most = length / cycle.speed
     if settings.cycles * cycle.period > LONGEST or most > LONGEST:
         seconds_gone = max(settings.cycles * cycle.period, most)

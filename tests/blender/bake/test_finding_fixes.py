@@ -179,9 +179,14 @@ def test_the_other_solver_is_advised_where_it_is_not_in_use(bake, solver, fix):
     assert jumps and {each.fix for each in jumps} == {fix}
 
 
-def test_markers_of_another_armature_stay(bake):
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Left", "Right"), ("A", "A: B"), ("x" * 60 + "L", "x" * 60 + "R")],
+    ids=["short", "begin", "long"],
+)
+def test_markers_of_another_armature_stay(bake, first, second):
     reports, rigs_ = [], []
-    for name in ("Left", "Right"):
+    for name in (first, second):
         rig = rigs.chain(3, 0.5)
         rig.name = name
         rigs.reach(rig, "bone_2", rigs.empty(f"Far {name}", (0.0, 5.0, 0.0)))
@@ -195,4 +200,8 @@ def test_markers_of_another_armature_stay(bake):
     assert len(markers) == sum(len(report.findings) for report in reports) > 1
     assert bpy.ops.ccd_rig.report_markers(clear=True) == {"FINISHED"}  # of the active one
     assert len(markers) == len(reports[0].findings)
-    assert all(marker.name.startswith("CCD: Left: ") for marker in markers)
+    if first == "Left":
+        assert all(marker.name.startswith("CCD: Left: ") for marker in markers)
+    rigs.activate(rigs_[0])
+    assert bpy.ops.ccd_rig.report_markers(clear=True) == {"FINISHED"}
+    assert not markers

@@ -1038,7 +1038,7 @@ def test_pins_are_drawn(ext):
 
 @pytest.fixture
 def pointer(ext):
-    return ext.module("ccd_rig.blender.drag.pointer")
+    return ext.module("operators.drag")
 
 
 FORWARD = Vector((0.0, 1.0, 0.0))

@@ -246,6 +246,23 @@ def test_a_library_that_has_changed_is_noticed(cli, tmp_path, capfd):
     assert "done before" in capfd.readouterr().out
 
 
+def test_files_that_may_move_something_are_inputs(ext, tmp_path):
+    """A mesh cache and the image of a texture that displaces, but not the image of a material."""
+    floor = rigs.ground(lambda x, y: 0.0, [-1.0, 1.0])
+    paths = {name: tmp_path / name for name in ("floor.mdd", "bumps.png", "colour.png")}
+    for path in paths.values():
+        path.write_bytes(b"0")
+    floor.modifiers.new("Cache", "MESH_CACHE").filepath = str(paths["floor.mdd"])
+    texture = bpy.data.textures.new("Bumps", "IMAGE")
+    for name in ("bumps.png", "colour.png"):
+        image = bpy.data.images.new(name, 4, 4)
+        image.source, image.filepath = "FILE", str(paths[name])
+        if name == "bumps.png":
+            texture.image = image
+    linked = ext.module("ccd_rig.blender.farm.results").linked_files()
+    assert linked == [paths["bumps.png"], paths["floor.mdd"]]
+
+
 def test_files_that_a_farm_stages_as_links_are_known_again(cli, tmp_path, capfd):
     library, file, store = tmp_path / "set.blend", tmp_path / "shot.blend", tmp_path / "store"
     bpy.ops.wm.read_homefile(use_empty=True)

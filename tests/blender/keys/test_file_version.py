@@ -17,7 +17,7 @@ import pytest
     ],
 )
 def test_a_file_is_newer_by_its_own_version(ext, monkeypatch, saved, told):
-    module = ext.module("ccd_rig.blender.keys.file_version")
+    module = ext.module("ccd_rig.blender.keys.channels")
     blender = SimpleNamespace(
         app=SimpleNamespace(version_file=(402, 64, 0)), data=SimpleNamespace(version=saved)
     )

@@ -96,6 +96,63 @@ def test_contacts_of_a_part_of_the_range_leave_the_other_keys(ext):
     assert after[part].sum() < before[part].sum()
 
 
+@pytest.mark.parametrize("interpolation", ["CONSTANT", "LINEAR"])
+def test_keys_beside_the_range_keep_the_animation_there(ext, interpolation):
+    """One key alone follows the range, or goes before it."""
+    rig = walks.walk(ext, 3)
+    select(ext, rig, *FEET)
+    bpy.ops.ccd_rig.feet_plant()
+    row = rig.ccd_rig.constraints["toe.L"]
+    for frame, *_ in keys_of(ext, rig, "toe.L"):
+        row.keyframe_delete("influence", frame=frame)
+    for frame, value in ((1, 0.0), (30, 1.0), (70, 0.25)):
+        row.influence = value
+        row.keyframe_insert("influence", frame=frame)
+    for point in curve_of(ext, rig, "toe.L").keyframe_points:
+        point.interpolation = interpolation
+    frames = np.arange(-5.0, 80.0, 0.25)
+    beside = (frames <= 19.0) | (frames >= 51.0)
+    before = influence(ext, rig, "toe.L", frames)
+    assert bpy.ops.ccd_rig.contacts_find(frame_start=20, frame_end=50) == {"FINISHED"}
+    after = influence(ext, rig, "toe.L", frames)
+    assert after[beside] == pytest.approx(before[beside], abs=1e-6)
+
+
+@pytest.mark.parametrize("new", [50, 200])
+def test_contacts_play_when_they_are_told_with_remapped_time(ext, new):
+    rig = walks.walk(ext, 4)
+    scene = bpy.context.scene
+    scene.render.frame_map_old, scene.render.frame_map_new = 100, new
+    scene.frame_end = round((scene.frame_end - 1) * new / 100) + 1
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    downs = {m.frame for m in scene.timeline_markers if m.name == "toe.L down"}
+    ups = {m.frame for m in scene.timeline_markers if m.name == "toe.L up"}
+    shown = []
+    for frame in range(1, scene.frame_end + 1):
+        scene.frame_set(frame)
+        shown.append(rig.ccd_rig.constraints["toe.L"].influence)
+    changes = np.flatnonzero(np.diff([0.0, *shown])) + 1
+    # What comes into force stays where the frame before has it.
+    told = sorted({each + (each > 1) for each in downs} | ups)
+    assert changes.tolist() == told and len(downs) >= 2
+
+
+def test_contacts_are_of_the_motion_without_a_live_preview(ext):
+    rig = walks.walk(ext, 2)
+    select(ext, rig, *FEET)
+    bpy.ops.ccd_rig.feet_plant()
+    wanted = keys_of(ext, rig, "toe.R")
+    rigs.reach(rig, "foot.R", rigs.empty("Held", (0.1, -0.4, 0.3)), "Held", chain_length=3)
+    live = ext.module("ccd_rig.blender.live")
+    live.switch(rig, True)
+    bpy.context.view_layer.update()
+    assert any(len(bone.constraints) for bone in rig.pose.bones)
+    assert bpy.ops.ccd_rig.contacts_find() == {"FINISHED"}
+    assert keys_of(ext, rig, "toe.R") == wanted
+    live.switch(rig, False)
+
+
 def test_rows_that_bones_have_are_switched_with_one_root_bone_for_all(ext):
     rig = walks.walk(ext)
     target = rigs.empty("Target")

@@ -613,6 +613,29 @@ def test_ways_without_end_are_refused(ext, points, choices, words):
     refused(words, walks.walk(ext), curve(*points), **choices)
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({1: 0.0, 40: 60.0, 80: 30.0}, "'Path' goes back after frame 4[0-2]: let it only grow"),
+        ({1: 0.0, 80: 130.0}, "'Path' is 0 to 130, and its path 0 to 100: key it inside"),
+        ({1: -20.0, 80: 80.0}, "'Path' is -20 to 80, and its path 0 to 100: key it inside"),
+    ],
+    ids=["back", "beyond", "before"],
+)
+def test_an_evaluation_time_outside_the_path_is_refused(ext, keys, words):
+    path = curve(*LINE)
+    for frame, value in keys.items():
+        path.data.eval_time = value
+        path.data.keyframe_insert("eval_time", frame=frame)
+    refused(words, walks.walk(ext), path, speed="CURVE")
+
+
+def test_an_end_before_the_first_step_is_named(ext):
+    refused(
+        "frames 1 to 20 are too few for a step", walks.walk(ext), curve(*LINE), use_end=True, frame_end=20
+    )
+
+
 def test_what_is_no_cycle_is_refused(ext):
     rig, path = walks.walk(ext), curve(*LINE)
     refused("too few|does not repeat|four frames", rig, path, use_range=True, cycle_start=1, cycle_end=9)
@@ -706,3 +729,156 @@ def test_the_report_is_in_metres_by_the_scale_of_units(ext):
         assert tables[1][name] == pytest.approx(0.01 * tables[0][name], rel=1e-3, abs=1e-9)
     for name in ("footfalls", "shortest", "turn", "stretched"):
         assert tables[1][name] == pytest.approx(tables[0][name])
+
+
+def test_a_cycle_of_strips_is_walked_again(ext, channels):
+    """With the playing walk as the cycle, a second run would walk the first."""
+    rig = walks.walk(ext)
+    animation = rig.animation_data
+    animation.nla_tracks.new().strips.new("walk", 1, animation.action)
+    animation.action = None
+    path = curve(*LINE)
+    walk_along(rig, path)
+    once = rig.ccd_rig.walk.report.splitlines()
+    assert rig.ccd_rig.walk.cycle is None
+    walk_along(rig, path)
+    again = rig.ccd_rig.walk.report.splitlines()
+    assert again[1:] == once[1:] and again[0] == f"{once[0]}, instead of the walk made before"
+
+
+def test_another_action_is_not_played_while_a_strip_is_tweaked(ext):
+    rig = walks.walk(ext)
+    animation, action = rig.animation_data, rig.animation_data.action
+    track = animation.nla_tracks.new()
+    strip = track.strips.new("walk", 1, action)
+    animation.action = None
+    track.select = strip.select = True
+    animation.use_tweak_mode = True
+    refused("an NLA strip is being tweaked: leave tweak mode", rig, curve(*LINE), cycle=action.copy())
+    assert animation.use_tweak_mode
+
+
+def test_the_walk_begins_on_the_floor_below_the_curve(ext):
+    """A ramp leads to an upper floor, above a lower one that is everywhere."""
+    rig, path = walks.walk(ext), curve((0, 0, 0), (0, -3, 0), (0, -9, 3), (0, -15, 3))
+    mesh = bpy.data.meshes.new("Floors")
+    lower, ramp = [(-3, 3, 0), (3, 3, 0), (3, -20, 0), (-3, -20, 0)], [(-1, -3, 0), (1, -3, 0)]
+    upper = [(1, -9, 3), (-1, -9, 3), (-1, -20, 3), (1, -20, 3)]
+    mesh.from_pydata([*lower, *ramp, *upper], [], [(0, 1, 2, 3), (4, 5, 6, 7), (7, 6, 9, 8)])
+    walk_along(rig, path, ground=rigs.link(mesh, "Floors"), offset=10.5)
+    assert balls(rig)[:, :, 2].min() == pytest.approx(3.0, abs=0.02)
+
+
+def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext):
+    """One foot is put down a frame after the other is let go, and easing shows what is between."""
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig = walks.walk(ext)
+    rig.ccd_rig.walk.curve = curve(*LINE)
+    done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+    assert not walk.warnings(done)
+    assert done.measures.airborne == done.measures.cycle_airborne
+
+
+@pytest.mark.parametrize("stands", ["CYCLE", "ACTION"])
+def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, channels, stands):
+    """Keys of the object turn it after the cycle; the walk begins where it rests again."""
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig, feet = walks.walk(ext), []
+    cycle, group = rig.animation_data.action, rig.ccd_rig.walk
+    group.curve, group.cycle, group.frame_start = curve(*LINE), cycle, 100
+    group.use_range, group.cycle_start, group.cycle_end = True, 1, 25
+    group.stands, group.stand_action = stands, cycle
+    for turn in (0.0, 1.2):
+        play(channels, rig, cycle)
+        for frame, angle in ((1, 0.0), (25, 0.0), (60, turn), (400, turn)):
+            rig.rotation_euler.z = angle
+            rig.keyframe_insert("rotation_euler", frame=frame)
+        done = walk.walk_along(bpy.context.scene, rig, group.curve, walk.choice_of(rig))
+        assert not walk.warnings(done)
+        hips, *seen = np.moveaxis(walks.heads(rig, ("hips", *BALLS), frames_of(rig)), 1, 0)
+        feet.append([np.ptp(foot[:, 0] - hips[:, 0]) for foot in seen])  # across the way
+        feet[-1] += [done.cycle.feet[leg.limb.name].before for leg in done.cycle.legs]
+    assert feet[1] == pytest.approx(feet[0], abs=2e-3)
+
+
+FRAMES = tuple(map(float, range(1, 26)))
+"""Of ground whose motion repeats: it is the same in the first, the middle and the last."""
+
+
+def heights_of(ext, thing):
+    """(F,) heights of a ground at the origin."""
+    found = ext.module("ccd_rig.blender.scene.ground").mesh_ground(
+        bpy.context.scene, [thing], FRAMES, np.zeros((1, 2)), 2.0
+    )
+    ground = ext.module("ccd_rig.solvers.stepping").result_of(found)
+    return ground.below(np.tile([0.0, 0.0, 5.0], (len(FRAMES), 1)), np.arange(len(FRAMES)))[0]
+
+
+def shown_heights(thing):
+    """(F,) heights of a ground's first vertex as Blender shows it."""
+    heights = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(int(frame))
+        shown = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        heights.append((shown.matrix_world @ shown.data.vertices[0].co).z)
+    return heights
+
+
+def deforming_armature(floor):
+    lift = rigs.chain(1, name="Lift")
+    floor.vertex_groups.new(name="bone_0").add(range(len(floor.data.vertices)), 1.0, "REPLACE")
+    floor.modifiers.new("Lift", "ARMATURE").object = lift
+    for frame, place in ((1, 0.0), (7, 1.0), (13, 0.0), (19, 1.0), (25, 0.0)):
+        lift.pose.bones["bone_0"].location = (0.0, place, 0.0)
+        lift.pose.bones["bone_0"].keyframe_insert("location", frame=frame)
+
+
+def deforming_hook(floor):
+    thing = rigs.empty("Hook", (0.0, 0.0, 0.0))
+    hook = floor.modifiers.new("Hook", "HOOK")
+    hook.object = thing
+    hook.vertex_indices_set(range(len(floor.data.vertices)))
+    for frame in (1, 7, 13, 19, 25):
+        thing.location.z = 1.0 if frame in (7, 19) else 0.0
+        thing.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
+
+
+def deforming_nodes(floor):
+    """Up by the square of a sine of the scene's frame, with a period of 12 frames."""
+    tree = bpy.data.node_groups.new("Lift", "GeometryNodeTree")
+    for kind in ("INPUT", "OUTPUT"):
+        tree.interface.new_socket("Geometry", in_out=kind, socket_type="NodeSocketGeometry")
+    time, turn, sine, square, shift, place = (
+        tree.nodes.new(f"{kind}")
+        for kind in (
+            "GeometryNodeInputSceneTime",
+            "ShaderNodeMath",
+            "ShaderNodeMath",
+            "ShaderNodeMath",
+            "ShaderNodeCombineXYZ",
+            "GeometryNodeSetPosition",
+        )
+    )
+    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    turn.operation, sine.operation, square.operation = "MULTIPLY_ADD", "SINE", "MULTIPLY"
+    turn.inputs[1].default_value, turn.inputs[2].default_value = np.pi / 12.0, -np.pi / 12.0
+    link = tree.links.new
+    link(time.outputs["Frame"], turn.inputs[0])
+    link(turn.outputs[0], sine.inputs[0])
+    for k in range(2):
+        link(sine.outputs[0], square.inputs[k])
+    link(square.outputs[0], shift.inputs["Z"])
+    link(start.outputs[0], place.inputs["Geometry"])
+    link(shift.outputs[0], place.inputs["Offset"])
+    link(place.outputs[0], end.inputs[0])
+    floor.modifiers.new("Lift", "NODES").node_group = tree
+
+
+@pytest.mark.parametrize("deform", [deforming_armature, deforming_hook, deforming_nodes])
+def test_ground_moves_that_other_things_deform(ext, deform):
+    floor = rigs.ground(lambda x, y: 0.0, [-2.0, 0.0, 2.0], name="Floor")
+    deform(floor)
+    wanted = shown_heights(floor)
+    assert max(wanted) > 0.5 and abs(wanted[0] - wanted[12]) < 1e-5 > abs(wanted[0] - wanted[24])
+    assert heights_of(ext, floor) == pytest.approx(wanted, abs=1e-5)

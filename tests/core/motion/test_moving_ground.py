@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.motion.ground import TriangleGround
-from ccd_rig.motion.moving_ground import GroundBlock, MovingGround
+from ccd_rig.motion.ground import GroundBlock, MovingGround, TriangleGround
 
 ROWS = 12
 

@@ -11,8 +11,7 @@ from gaits import gait
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
-from ccd_rig.motion.ground import TriangleGround
-from ccd_rig.motion.moving_ground import GroundBlock, MovingGround
+from ccd_rig.motion.ground import GroundBlock, MovingGround, TriangleGround
 from ccd_rig.motion.retargeting.feet import Sole, SolePart
 from ccd_rig.motion.retargeting.figures import TargetFigure, turned
 from ccd_rig.motion.retargeting.measures import measures

@@ -15,8 +15,7 @@ from mathutils import Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
-from ccd_rig.motion.ground import LevelGround, TriangleGround
-from ccd_rig.motion.moving_ground import GroundBlock, MovingGround
+from ccd_rig.motion.ground import GroundBlock, LevelGround, MovingGround, TriangleGround
 from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import (
     cycle_of,
@@ -27,9 +26,8 @@ from ccd_rig.motion.walking.cycle import (
     with_stride,
 )
 from ccd_rig.motion.walking.measures import walk_measures
-from ccd_rig.motion.walking.path import way_along
+from ccd_rig.motion.walking.path import fitted_strides, way_along
 from ccd_rig.motion.walking.settings import WalkSettings
-from ccd_rig.motion.walking.strides import fitted_strides
 from ccd_rig.motion.walking.timeline import timeline
 from ccd_rig.solvers.stepping import result_of
 from ccd_rig.solvers.walk import _fold, walk_work
