@@ -226,7 +226,7 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     influence = 1.0 if is_alone else animation.action_influence
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
     if extrapolation == "NOTHING":  # above strips such an action plays from its first key to its last
-        start, end = action.frame_range
+        start, end = action.curve_frame_range  # a manual range does not count
     elif not has_ends:
         start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     animation.action = None

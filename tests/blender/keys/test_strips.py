@@ -92,6 +92,13 @@ def other_strips_and_ends(rig, channels):
     animation.action_extrapolation = "NOTHING"
 
 
+def a_manual_range(rig, channels):
+    """Blender plays an action above strips by its keys, whatever range it is given by hand."""
+    other_strips_and_ends(rig, channels)
+    action = rig.animation_data.action
+    action.use_frame_range, action.frame_start, action.frame_end = True, 12, 16
+
+
 STARTS = (
     nothing,
     empty_action,
@@ -101,6 +108,7 @@ STARTS = (
     other_strips,
     other_strips_alone,
     other_strips_and_ends,
+    a_manual_range,
 )
 
 
