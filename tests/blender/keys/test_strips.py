@@ -443,7 +443,7 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     rig.keyframe_insert("scale", index=0, frame=1)
     places = np.array([(0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (1.0, 0.0, 0.0)])
     with ExitStack() as undo:
-        times, values = np.array([5.0, 7.0, 9.0]), {"location": places}
+        times, values = np.array([5.0, 7.0, 9.0]), {"location": (places, None)}
         writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
         undo.pop_all()
     played = []
@@ -460,7 +460,7 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
 def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, channels, rig):
     for path in ("location", "scale"):
         rig.keyframe_insert(path, frame=1)
-    times, values = np.array([5.0, 9.0]), {"location": np.ones((2, 3))}
+    times, values = np.array([5.0, 9.0]), {"location": (np.ones((2, 3)), None)}
     curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
     curves["scale"].lock = True
     with ExitStack() as undo:
@@ -480,7 +480,9 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
 def test_an_object_without_an_action_gets_one(writing, channels, rig):
     before = dump()
     with ExitStack() as undo:
-        writing.write_in_place(rig, "G", np.array([5.0]), {"location": np.ones((1, 3))}, "LINEAR", undo)
+        writing.write_in_place(
+            rig, "G", np.array([5.0]), {"location": (np.ones((1, 3)), None)}, "LINEAR", undo
+        )
         assert rig.animation_data.action.name == "Rig CCD"
         assert [curve.evaluate(5) for curve in channels.fcurves_of(rig)] == [1.0, 1.0, 1.0]
     assert rig.animation_data is None or rig.animation_data.action is None
