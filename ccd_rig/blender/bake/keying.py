@@ -62,15 +62,8 @@ def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[Bo
         rotations, mode = motion.rotations[:, j], pose_bone.rotation_mode
         held = rotation_modes.locked_angles(pose_bone, (limits[j] for limits in bake_frames.limits))
         previous, later = before.get((bone, channel)), after.get((bone, channel))
-        if previous is None and later is not None:
-            values = rotation_modes.channel_values(
-                mode, rotations[::-1], later, None if held is None else held[::-1]
-            )
-            values = values[::-1]
-        else:
-            values = rotation_modes.channel_values(mode, rotations, previous, held)
-        opposed = mode == "QUATERNION" and later is not None and float(values[-1] @ later) < 0.0
-        keys += [BoneKeys(bone, channel, times, values, interpolation, opposed), *places]
+        values, twin = rotation_modes.values_between(mode, rotations, previous, later, held)
+        keys += [BoneKeys(bone, channel, times, values, interpolation, twin), *places]
     return keys
 
 

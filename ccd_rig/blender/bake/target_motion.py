@@ -31,7 +31,7 @@ from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
 from ..properties.constraint_values import AXES, Constraint, TargetSample
-from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
+from ..rig.rotation_modes import Twin, channel_values, rotation_channel, values_between, within_locks
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
 from ..scene.evaluation import FrameSample, playback
@@ -140,14 +140,15 @@ def key_targets(
             samples.append((met_targets(sample, constraints), sample.matrix_world))
     steps = np.diff(np.array(frames))
     interpolation = "LINEAR" if len(steps) == 0 or steps.max() <= 1.0 else "BEZIER"
-    times = np.array(frames, dtype=np.float64) * key_time(scene)
+    time = key_time(scene)
+    times = np.array(frames, dtype=np.float64) * time
     for each in placed:
         locals_ = []
         with isolation.isolated_scene(scene, armature_object, [(each.thing, each.bone)], ()) as isolated:
             for frame, (wanted, world) in zip(frames, samples, strict=True):
                 seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
                 locals_.append(_local(each, seen, constraints, wanted, world))
-        values = {each.path(name): _values(each, name, locals_) for name in each.channels()}
+        values = {each.path(name): _values(each, name, locals_, times, time) for name in each.channels()}
         writer.write_in_place(
             each.thing,
             each.bone or "Object Transforms",
@@ -155,7 +156,7 @@ def key_targets(
             values,
             interpolation,
             undo,
-            key_time(scene),
+            time,
         )
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
@@ -264,12 +265,24 @@ def _local(
         ) from None
 
 
-def _values(placed: _Placed, channel: str, locals_: Sequence[tuple[Vector, Quaternion]]) -> Array:
-    """(F, C) values of a channel of a target."""
+def _values(
+    placed: _Placed, channel: str, locals_: Sequence[tuple[Vector, Quaternion]], times: Array, time: float
+) -> tuple[Array, Twin | None]:
+    """(F, C) values of a channel of a target, and what its later keys get.
+
+    Args:
+        times: (F,) times of the keys.
+        time: length of a scene frame in the time of keys.
+    """
     if channel == "location":
-        return np.array([location[:] for location, _ in locals_])
+        return np.array([location[:] for location, _ in locals_]), None
+    key = placed.bone, channel
+    previous, later = (
+        channels.values_beside(placed.thing, [key], edge, way, time).get(key)
+        for edge, way in ((times[0], -1), (times[-1], 1))
+    )
     rotations = [rotation[:] for _, rotation in locals_]
-    return channel_values(placed.owner.rotation_mode, rotations, tuple(getattr(placed.owner, channel)))
+    return values_between(placed.owner.rotation_mode, rotations, previous, later)
 
 
 def _require_there(
@@ -377,7 +390,9 @@ def shift_over(
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
-    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo, time)
+    writer.write_in_place(
+        rig, constraint.name, every * time, {path: (values, None)}, interpolation, undo, time
+    )
 
 
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:

@@ -187,7 +187,7 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
 
 
 def values_beside(
-    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
+    thing: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
     """Return the values (C,) of channels beside a range, as they play before it is written.
 
@@ -195,19 +195,19 @@ def values_beside(
     cross zero. Empty if none of the channels has keys on that side, where the range is to hold its end.
 
     Args:
-        keyed: pairs of bone name and channel name.
+        keyed: pairs of bone name, empty for the object itself, and channel name.
         edge: first or last frame of the range.
         way: -1 for the frame before it, 1 for the frame after it.
         frame: length of a scene frame; a key nearer to the range counts instead.
     """
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
-    for fcurve in fcurves_of(armature_object):
+    for fcurve in fcurves_of(thing):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
     rows = [
         (
             key,
-            curves.get(data_path(armature_object, *key), {}),
-            getattr(armature_object.pose.bones[key[0]], key[1]),
+            curves.get(data_path(thing, *key) if key[0] else key[1], {}),
+            getattr(thing.pose.bones[key[0]] if key[0] else thing, key[1]),
         )
         for key in (keyed if curves else ())
     ]

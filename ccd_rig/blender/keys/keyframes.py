@@ -302,12 +302,12 @@ def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str
     point.interpolation = interpolation
 
 
-def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
-    """Negate the values of all keys after a frame, and of their handles."""
+def change_after(fcurve: bpy.types.FCurve, frame: float, factor: float, offset: float) -> None:
+    """Multiply the values of all keys after a frame, and of their handles, then add an offset."""
     keys = read(fcurve)
     later = keys["co"][:, 0] > np.float32(frame)
     for field in ("co", *_HANDLES):
-        keys[field][later, 1] *= -1.0
+        keys[field][later, 1] = factor * keys[field][later, 1] + offset
     store(fcurve, keys, np.ones(len(later), np.bool_))
 
 

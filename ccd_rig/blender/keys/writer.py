@@ -16,9 +16,9 @@ channels: radians, quaternions (w, x, y, z), metres.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import foreach
+from ..rig.rotation_modes import Twin, foreach
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -226,7 +226,7 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     influence = 1.0 if is_alone else animation.action_influence
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
     if extrapolation == "NOTHING":  # above strips such an action plays from its first key to its last
-        start, end = action.frame_range
+        start, end = action.curve_frame_range  # a manual range does not count
     elif not has_ends:
         start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     animation.action = None
@@ -261,14 +261,14 @@ def add_strip(
 def plays_below(armature_object: bpy.types.Object, paths: Collection[str], span: tuple[float, float]) -> bool:
     """Whether strips should play outside the span of a new action, instead of its held ends.
 
-    They cannot if Blender rounds an end of the span, or if a channel of the action is in no strip: Blender
-    would show its default.
+    They cannot if Blender rounds an end of the span, or if a component of a channel of the action is in no
+    strip: Blender would show its default.
     """
     animation = armature_object.animation_data
     return (
         animation is not None
         and channels.has_strips(animation)
-        and played(armature_object).issuperset(paths)
+        and not _components(armature_object, paths) - played(armature_object)
         and all(float(end).is_integer() for end in span)
     )
 
@@ -282,8 +282,9 @@ def hides_strips(
 ) -> bool:
     """Whether keys in the object's action would hide strips at frames that are not written.
 
-    The action hides them on its own channels: at all frames, or from its first key on, or between its first
-    and last key, as its extrapolation says. The ends that a strip holds do not count before and after all.
+    The action hides them on the components that it has F-curves for: at all frames, or from its first key
+    on, or between its first and last key, as its extrapolation says. The ends that a strip holds do not count
+    before and after all.
 
     Args:
         paths: data paths of the channels to write.
@@ -293,12 +294,12 @@ def hides_strips(
     animation = armature_object.animation_data
     if destination is Destination.NLA_STRIP or animation is None:
         return False
-    written, keyed = set(paths), set[str]()
+    written, keyed = _components(armature_object, paths), frozenset[tuple[str, int]]()
     first, last = math.inf, -math.inf  # frames at which the action hides strips
     extrapolation = "HOLD"
     if channels.is_animated(armature_object):
         curves = [c for c in fcurves_of(armature_object) if channels.plays(c) and not c.is_empty]
-        keyed = {curve.data_path for curve in curves}
+        keyed = _moved(curves)
         extrapolation = animation.action_extrapolation
         if curves:
             first, last = channels.span(curves)
@@ -320,7 +321,7 @@ def hides_strips(
     ]
     near = keyframes.MERGE_DISTANCE
     for strip in channels.playing_strips(animation):
-        moved = {curve.data_path for curve in channels.strip_fcurves(strip) if channels.plays(curve)}
+        moved = _moved(channels.strip_fcurves(strip))
         for hiding, (low, high) in hidden:
             holds = strip.extrapolation != "NOTHING" and math.isfinite(low) and math.isfinite(high)
             is_seen = holds or (strip.frame_start <= high + near and strip.frame_end >= low - near)
@@ -337,14 +338,25 @@ def reaching(span: tuple[float, float]) -> tuple[float, float]:
     return span[0] - rounding, span[1] + rounding
 
 
-def played(armature_object: bpy.types.Object) -> frozenset[str]:
-    """Return the data paths of the channels that the object's strips animate."""
+def played(armature_object: bpy.types.Object) -> frozenset[tuple[str, int]]:
+    """Return data path and index of the components that the object's strips animate."""
+    strips = channels.playing_strips(armature_object.animation_data)
+    return frozenset().union(*(_moved(channels.strip_fcurves(strip)) for strip in strips))
+
+
+def _moved(curves: Iterable[bpy.types.FCurve]) -> frozenset[tuple[str, int]]:
+    """Return the components that F-curves move in the NLA, which moves quaternions as a whole."""
     return frozenset(
-        curve.data_path
-        for strip in channels.playing_strips(armature_object.animation_data)
-        for curve in channels.strip_fcurves(strip)
+        (curve.data_path, index)
+        for curve in curves
         if channels.plays(curve)
+        for index in (range(4) if curve.data_path.endswith("rotation_quaternion") else (curve.array_index,))
     )
+
+
+def _components(thing: bpy.types.Object, paths: Iterable[str]) -> frozenset[tuple[str, int]]:
+    """Return data path and index of all components of channels."""
+    return frozenset((path, index) for path in paths for index in range(len(_present(thing, path))))
 
 
 @dataclass(frozen=True)
@@ -356,9 +368,8 @@ class BoneKeys:
     frames: NDArray[Any]  # (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart
     values: NDArray[Any]  # (F, C) values in the units of the channel, one column per component
     interpolation: str = "LINEAR"  # "LINEAR" or "BEZIER" (with auto-clamped handles)
-    # Whether kept keys after these are quaternions of the opposite hemisphere, to which the F-curves would
-    # cross zero. They are negated.
-    opposed: bool = False
+    # What kept keys after these get, so that the F-curves lead to them by the short way.
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True)
@@ -380,7 +391,7 @@ class _Channel:
     bone: str
     curves: NDArray[np.float32]
     interpolation: str
-    opposed: bool
+    twin: Twin | None
     # (C,) values that components without keys show; empty for keys that hold what is beside by themselves.
     present: tuple[float, ...]
     after: str = ""  # interpolation of the last key, if it is different
@@ -401,7 +412,7 @@ def write(
 
     On a side of the span where one of the bones has keys, all of them play as before at whole frames: keys
     at the frame beside the span keep their motion, see `keyframes.write`. On a side without keys the F-curves
-    hold the outermost new key. Keys after `opposed` ones get the other sign, which is the same rotation.
+    hold the outermost new key. Keys after those with a `twin` change by it, and rotate as before.
     Other F-curves and the slots of other objects are not changed.
 
     Args:
@@ -428,7 +439,7 @@ def write(
         if isinstance(item, PropertyKeys):
             curves = np.empty((item.values.shape[1], len(item.frames), 2), np.float32)
             curves[..., 0], curves[..., 1] = item.frames, item.values.T
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, (), item.after))
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", None, (), item.after))
     keyed = [(item.bone, item.channel) for item in of_bones]
     problems = obstacles(armature_object, keyed, destination, span, frame)
     if problems:
@@ -454,7 +465,7 @@ def write_in_place(
     thing: bpy.types.Object,
     group: str,
     frames: NDArray[Any],
-    values: dict[str, NDArray[Any]],
+    values: dict[str, tuple[NDArray[Any], Twin | None]],
     interpolation: str,
     undo: ExitStack,
     frame: float = 1.0,
@@ -466,7 +477,7 @@ def write_in_place(
     Args:
         group: name of the F-curves' group.
         frames: (F,) of keys, increasing.
-        values: data path -> (F, C).
+        values: data path -> (F, C), and the twin as in `BoneKeys`.
         interpolation: as in `BoneKeys`.
         undo: gets callbacks that take everything back.
         frame: length of a scene frame in the time of keys.
@@ -477,10 +488,10 @@ def write_in_place(
     span = float(frames[0]), float(frames[-1])
     stored = _frames(frames, f"keys of '{thing.name}'", *span)
     written = []
-    for path, rows in values.items():
+    for path, (rows, twin) in values.items():
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, False, _present(thing, path)))
+        written.append(_Channel(path, group, curves, interpolation, twin, _present(thing, path)))
     for sentence in _refusals_in_place(thing, tuple(values), span, frame):
         raise RigError(sentence)
     action = channels.action_of(thing)
@@ -563,7 +574,7 @@ def _channels(
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
         present = _present(armature_object, path)
-        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed, present)
+        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.twin, present)
     return list(by_path.values())
 
 
@@ -662,28 +673,22 @@ def _write_strip(
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
     push_down(armature_object, span, undo)
-    paths = played(armature_object)
-    bare = [item for item in written if item.data_path not in paths]
+    bare = _components(armature_object, [item.data_path for item in written]) - played(armature_object)
     if bare:
+        # Blender would show the defaults of components that are not animated outside the new strip.
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
-        present = [_present_key(armature_object, item) for item in bare]
-        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, frame, None)
+        bag, groups = channels.ensure_bag(rest, rest_slot, ExitStack()), dict[str, Any]()
+        for item in written:
+            yield
+            for index, value in enumerate(_present(armature_object, item.data_path)):
+                if (item.data_path, index) in bare:
+                    key = np.array([(0.0, value)], np.float32)
+                    keyframes.write(_new_fcurve(bag, groups, item, index, None), key, "LINEAR", *span)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
     add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo)
     return action
-
-
-def _present_key(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
-    """Return one key, at frame 0, with the present values of a channel that is not animated.
-
-    Without it Blender would show the default of the channel outside the new strip.
-    """
-    curves = np.zeros((len(bare.curves), 1, 2), np.float32)
-    values: Any = armature_object.path_resolve(bare.data_path)
-    curves[:, 0, 1] = values
-    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, present=(), after="")
 
 
 def _fill(
@@ -726,10 +731,10 @@ def _fill(
             if item.after:
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
-        # A Cycles modifier would repeat the negated keys.
-        if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):
-            for fcurve in curves:
-                keyframes.negate_after(fcurve, span[1])
+        # A Cycles modifier would repeat the changed keys.
+        if item.twin is not None and not any(map(repeats, curves)):
+            for fcurve, factor, offset in zip(curves, *item.twin, strict=True):
+                keyframes.change_after(fcurve, span[1], factor, offset)
 
 
 def _new_fcurve(

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Euler, Quaternion
@@ -24,6 +24,7 @@ from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox, Limit
 from ...maths import batch
 from ...maths.batch import Array, Indices, length
+from ...maths.rotations import FULL_TURN
 
 Values = Mapping[str, NDArray[Any]]
 """Name of a property -> (R, bones, width) values of bones at R frames."""
@@ -322,6 +323,66 @@ def channel_values(
         return _axis_angles(values, before)
     eulers = _eulers(mode, values, before)
     return eulers if locked is None else _unwrapped(with_locked(mode, values, eulers, locked), before)
+
+
+def values_between(
+    mode: str,
+    rotations: ArrayLike,
+    previous: Array | None,
+    later: Array | None,
+    locked: Array | None = None,
+) -> tuple[Array, Twin | None]:
+    """Convert rotations as `channel_values` does, between values that stay on either side.
+
+    The values continue from those before the first frame, or else lead to those after the last one.
+
+    Args:
+        mode, rotations, locked: as in `channel_values`.
+        previous, later: values of the channel before the first frame and after the last one, if any.
+
+    Returns:
+        The values, and what brings `later` and all that follows nearest to the last of them; None: they are.
+    """
+    turned = np.asarray(rotations, np.float64)
+    if previous is None and later is not None:
+        backwards = None if locked is None else locked[::-1]
+        values = channel_values(mode, turned[::-1], later, backwards)[::-1]
+    else:
+        values = channel_values(mode, turned, previous, locked)
+    return values, None if later is None else nearest_twin(mode, later, values[-1])
+
+
+class Twin(NamedTuple):
+    """Factors and offsets of the values of a rotation channel that leave its rotations as they are."""
+
+    factors: tuple[float, ...]  # (C,) 1 or -1
+    offsets: tuple[float, ...]  # (C,) radians
+
+
+def nearest_twin(mode: str, values: Array, goal: Array) -> Twin | None:
+    """Return what brings values of a rotation channel nearest to others; None if they are nearest.
+
+    Negated quaternions, and negated angles and axes, are the same rotations. Angles may have whole turns
+    more. Euler angles (a, b, c) in the order of the mode are (a + pi, pi - b, c + pi) as well. Each of these
+    holds for all values of F-curves, between keys too.
+
+    Args:
+        mode: rotation mode, as in `channel_values`.
+        values: (C,) values of the channel.
+        goal: (C,) others of the same mode.
+    """
+    width, is_euler = len(values), mode not in ("QUATERNION", "AXIS_ANGLE")
+    factors, offsets = np.ones((2, width)), np.zeros((2, width))
+    if is_euler:
+        factors[1, "XYZ".index(mode[1])], offsets[1] = -1.0, np.pi
+    else:
+        factors[1] = -1.0
+    angles = slice(0, {"QUATERNION": 0, "AXIS_ANGLE": 1}.get(mode, width))
+    offsets[:, angles] += FULL_TURN * np.round((goal - factors * values - offsets)[:, angles] / FULL_TURN)
+    near = int(np.argmin(length(factors * values + offsets - goal, axis=-1)))
+    if near == 0 and not offsets[0].any():
+        return None
+    return Twin(tuple(factors[near].tolist()), tuple(offsets[near].tolist()))
 
 
 def _one_side(vectors: Array, before: Array | None) -> Array:

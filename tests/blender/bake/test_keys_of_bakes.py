@@ -13,6 +13,8 @@ from mathutils import Quaternion
 from reaching_arms import FLOAT32, arm, assert_report_is_what_plays, keyed_quaternions, keys_of
 from whole_file import differences, dump
 
+ROTATIONS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+
 
 def slerped(a, b, part):
     """Slerp in double precision: mathutils' own loses half of the digits where a and b are near."""
@@ -169,3 +171,30 @@ def test_every_rotation_mode(bake, channels, step):
     for (path, index), keys in keys_of(channels, rig).items():
         if path.endswith("euler"):  # no turn the long way round
             assert np.abs(np.diff(keys[:, 1])).max() < math.pi, (path, index)
+
+
+@pytest.mark.parametrize("mode", rigs.MODES)
+def test_after_a_whole_turn_the_short_way_leads_to_the_keys_that_stay(bake, mode):
+    """The target goes once round the arm and back to its place, where the animation holds the arm still."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.rotation_mode = mode
+        rigs.set_rotation(bone, Quaternion((1, 0, 0), 0.3))
+        for frame in (1, 40):
+            bone.keyframe_insert(ROTATIONS.get(mode, "rotation_euler"), frame=frame)
+    bpy.context.view_layer.update()
+    _, y, z = rig.pose.bones["bone_1"].tail
+    turns = {frame: math.atan2(z, y) + 0.2 * math.pi * (frame - 10) for frame in range(10, 21)}
+    path = {
+        f: (0.0, math.hypot(y, z) * math.cos(a), math.hypot(y, z) * math.sin(a)) for f, a in turns.items()
+    }
+    rigs.reach(rig, "bone_1", rigs.keyed(rigs.empty("Goal"), path))
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(10, 20))
+    shown = {}
+    for frame in (20.0, 20.25, 20.5, 20.75, 21.0, 30.0, 40.0):
+        bpy.context.scene.frame_set(int(frame), subframe=frame % 1)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        shown[frame] = [bone.matrix.to_quaternion() for bone in evaluated.pose.bones]
+    for rotations in shown.values():
+        for rotation, still in zip(rotations, shown[21.0], strict=True):
+            assert abs(rotation.dot(still)) == pytest.approx(1.0, abs=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import bpy
@@ -62,6 +63,30 @@ def test_the_round_trip_is_the_identity(ext, mode):
     assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
     assert np.abs(played(rig) - before).max() < 1e-5
     assert "20 of 20 frames reached" in rig.ccd_rig.report.words
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "AXIS_ANGLE", "XYZ"])
+def test_a_part_of_a_targets_keys_continues_the_rest(ext, mode):
+    """The target rolls 20 degrees a frame, and is keyed anew in the middle while its last pose is shown."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        for frame in range(1, 61):
+            bone.rotation_quaternion = Quaternion((0.0, 1.0, 0.0), math.radians(10.0 * frame))
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    target, scene = rigs.empty("Goal"), bpy.context.scene
+    target.rotation_mode = mode
+    reach(rig, "bone_1", target, rotation="ORIENTATION")
+    for scene.frame_start, scene.frame_end in ((1, 60), (20, 40)):
+        assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+        scene.frame_set(60)
+    for frame in (19, 20, 30, 40):
+        turns = []
+        for part in (0.0, 0.5, 1.0):
+            scene.frame_set(frame + int(part), subframe=part % 1.0)
+            turns.append(target.matrix_world.to_quaternion())
+        for one, other in itertools.pairwise(turns):
+            angle = math.degrees(one.rotation_difference(other).angle)
+            assert min(angle, 360.0 - angle) == pytest.approx(10.0, abs=1.0), frame
 
 
 def test_targets_of_all_sorts_arrive(ext):

@@ -222,22 +222,24 @@ def test_keys_of_a_property_are_steps(channels, writing, after):
     assert [curve.evaluate(frame) for frame in (5, 14, 15, 22.5, 30)] == [1.0, 1.0, 0.5, middle, 0.25]
 
 
-@pytest.mark.parametrize("is_cycle", [False, True])
-def test_kept_keys_of_the_opposite_side_are_negated(channels, writing, is_cycle):
-    """They play as before; those that a modifier repeats are left."""
+@pytest.mark.parametrize(("is_cycle", "is_mute"), [(False, False), (True, False), (True, True)])
+def test_kept_keys_of_the_opposite_side_are_negated(ext, channels, writing, is_cycle, is_mute):
+    """They play as before; those that a modifier repeats are left, unless it is muted."""
     armature_object = make_armature()
     key_richly(armature_object)
     curves = curves_by_path(channels, armature_object)
     vary(curves.values())
     upper = 'pose.bones["upper"].rotation_quaternion'
     if is_cycle:
-        curves[upper, 2].modifiers.new("CYCLES")
+        curves[upper, 2].modifiers.new("CYCLES").mute = is_mute
     frames = [15.0, 17.5, 22.0, 30.0]
     before = {path: [curve.evaluate(frame) for frame in frames] for path, curve in curves.items()}
-    keys = [replace(each, opposed=each.bone == "upper") for each in keys_for(writing, [5, 12.25])]
+    negated = ext.module("ccd_rig.blender.rig.rotation_modes").Twin((-1.0,) * 4, (0.0,) * 4)
+    keys = keys_for(writing, [5, 12.25])
+    keys = [replace(each, twin=negated if each.bone == "upper" else None) for each in keys]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 12.25), "Baked")
     for path, curve in curves_by_path(channels, armature_object).items():
-        sign = -1.0 if path[0] == upper and not is_cycle else 1.0
+        sign = -1.0 if path[0] == upper and (is_mute or not is_cycle) else 1.0
         after = [sign * curve.evaluate(frame) for frame in frames]
         assert after == pytest.approx(before[path], abs=1e-5), path
         assert [key.co[0] for key in curve.keyframe_points][:2] == [0.0, 3.0]

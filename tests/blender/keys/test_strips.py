@@ -92,6 +92,13 @@ def other_strips_and_ends(rig, channels):
     animation.action_extrapolation = "NOTHING"
 
 
+def a_manual_range(rig, channels):
+    """Blender plays an action above strips by its keys, whatever range it is given by hand."""
+    other_strips_and_ends(rig, channels)
+    action = rig.animation_data.action
+    action.use_frame_range, action.frame_start, action.frame_end = True, 12, 16
+
+
 STARTS = (
     nothing,
     empty_action,
@@ -101,6 +108,7 @@ STARTS = (
     other_strips,
     other_strips_alone,
     other_strips_and_ends,
+    a_manual_range,
 )
 
 
@@ -189,6 +197,37 @@ def test_present_values_show_after_a_strip_that_ends_before_frame_0(writing, rig
     for frame, place in ((-30, present), (-20, places[0]), (-10, places[1]), (-5, present), (10, present)):
         bpy.context.scene.frame_set(frame)
         assert tuple(bone.location) == pytest.approx(tuple(place), abs=FLOAT32), frame
+
+
+@pytest.mark.parametrize("in_strips", [False, True])
+def test_components_without_keys_show_their_values_beside_a_strip(ext, writing, rig, in_strips):
+    """The NLA gives a component that one strip moves its default at the frames of no strip."""
+    bone = rig.pose.bones["bone_1"]
+    bone.rotation_mode, bone.rotation_euler = "XYZ", (0.4, 0.2, 0.0)
+    for frame, angle in ((1, 0.0), (30, 1.0)):
+        bone.rotation_euler.z = angle
+        bone.keyframe_insert("rotation_euler", index=2, frame=frame)
+    if in_strips:
+        animation = rig.animation_data
+        ext.module("ccd_rig.blender.keys.writer").push_down(rig, (1, 30), ExitStack())
+        assert animation.action is None
+    keys = [writing.BoneKeys("bone_1", "rotation_euler", np.array((10.0, 20.0)), np.full((2, 3), 0.5))]
+    before = shown(rig)
+    if in_strips:  # a new action could not show these values
+        with pytest.raises(ext.module("ccd_rig.errors").RigError, match="choose NLA Strip Above"):
+            write_keys(writing, rig, keys, writing.Destination.NEW_ACTION, (START, END), "Baked")
+    write_keys(writing, rig, keys, writing.Destination.NLA_STRIP, (START, END), "Baked")
+    after = shown(rig)
+    for frame in FRAMES:
+        if START <= frame <= END:
+            assert tuple(bone_angles(rig, frame)) == pytest.approx((0.5, 0.5, 0.5), abs=FLOAT32)
+        else:
+            assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
+def bone_angles(rig, frame):
+    bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
+    return rig.pose.bones["bone_1"].rotation_euler
 
 
 def test_one_frame(writing, channels, rig):
@@ -404,7 +443,7 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     rig.keyframe_insert("scale", index=0, frame=1)
     places = np.array([(0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (1.0, 0.0, 0.0)])
     with ExitStack() as undo:
-        times, values = np.array([5.0, 7.0, 9.0]), {"location": places}
+        times, values = np.array([5.0, 7.0, 9.0]), {"location": (places, None)}
         writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
         undo.pop_all()
     played = []
@@ -421,7 +460,7 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
 def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, channels, rig):
     for path in ("location", "scale"):
         rig.keyframe_insert(path, frame=1)
-    times, values = np.array([5.0, 9.0]), {"location": np.ones((2, 3))}
+    times, values = np.array([5.0, 9.0]), {"location": (np.ones((2, 3)), None)}
     curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
     curves["scale"].lock = True
     with ExitStack() as undo:
@@ -441,7 +480,9 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
 def test_an_object_without_an_action_gets_one(writing, channels, rig):
     before = dump()
     with ExitStack() as undo:
-        writing.write_in_place(rig, "G", np.array([5.0]), {"location": np.ones((1, 3))}, "LINEAR", undo)
+        writing.write_in_place(
+            rig, "G", np.array([5.0]), {"location": (np.ones((1, 3)), None)}, "LINEAR", undo
+        )
         assert rig.animation_data.action.name == "Rig CCD"
         assert [curve.evaluate(5) for curve in channels.fcurves_of(rig)] == [1.0, 1.0, 1.0]
     assert rig.animation_data is None or rig.animation_data.action is None

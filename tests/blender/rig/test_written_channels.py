@@ -225,3 +225,29 @@ def test_bad_channel_input_is_refused(bones, errors):
         with pytest.raises(errors.InvalidInput, match=words):
             bones.channel_values(*arguments)
     assert bones.channel_values("XYZ", np.empty((0, 4))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_twins_are_the_same_rotations_and_the_nearest(ext, mode):
+    """At the value, and on a straight line from it, as F-curves go; none of the other twins is nearer."""
+    modes = ext.module("ccd_rig.blender.rig.rotation_modes")
+    generator = np.random.default_rng(MODES.index(mode))
+    width = 3 if mode in EULER_MODES else 4
+    angles = {"QUATERNION": 0, "AXIS_ANGLE": 1}.get(mode, 3)
+    for _ in range(40):
+        value, step, goal = generator.uniform(-1.0, 1.0, (3, width))
+        value[:angles], goal[:angles] = generator.uniform(-9.0, 9.0, (2, angles))
+        twin = modes.nearest_twin(mode, value, goal)
+        factors, offsets = (np.ones(width), np.zeros(width)) if twin is None else map(np.array, twin)
+        for at in (value, value + 0.3 * step):
+            before, after = (modes.rotation_of(mode, each) for each in (at, factors * at + offsets))
+            assert abs(before.normalized().dot(after.normalized())) == pytest.approx(1.0, abs=1e-5)
+        turns = itertools.product((-4, -3, -2, -1, 0, 1, 2, 3, 4), repeat=angles)
+        whole = np.array([(*each, *[0] * (width - angles)) for each in turns]) * 2.0 * math.pi
+        near = np.linalg.norm(factors * value + offsets - goal)
+        others = [value, -value]
+        if mode in EULER_MODES:  # a half turn of all axes, and the middle angle's supplement
+            others = [value, np.where(np.array(list("XYZ")) == mode[1], math.pi - value, math.pi + value)]
+        for other in others:
+            assert (np.linalg.norm(other + whole - goal, axis=1) > near - 1e-9).all()
+        assert (twin is None) == (near == np.linalg.norm(value - goal))
