@@ -6,12 +6,15 @@ import json
 import math
 
 import bpy
+import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion
 from operator_calls import select
 
 SOLVE = 1e-3  # [m]
+ROUNDING = 1e-5
+"""Of quaternions of the same nearest pose, reached from two starts."""
 AXES = ((1, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 0))
 RANGES = ((-1.7, 0.9), (-2.4, 1.0), (-1.3, 1.2), (-0.5, 1.9))  # [radians]
 ANGLES = (-1.46, 0.75, 1.19, 1.43)  # [radians] one way to reach BEHIND
@@ -127,8 +130,8 @@ def test_a_bakes_first_frame_starts_from_the_library(ext, stuck):
     stuck.ccd_rig.solver.restarts = 1
     report = baked(stuck, ext)
     assert report.unsolved_count() == 0
-    frames = poses_of(stuck, range(1, 9))
-    assert all(frame == frames[0] for frame in frames)  # it is followed, not solved anew
+    frames = np.array(poses_of(stuck, range(1, 9)))
+    assert np.abs(frames - frames[0]).max() < ROUNDING  # it is followed, not solved anew
 
 
 def test_a_bake_that_stalls_starts_again(ext, approaching):
@@ -140,8 +143,8 @@ def test_a_bake_that_stalls_starts_again(ext, approaching):
     report = baked(approaching, ext)
     assert report.unsolved_count() == 0
     assert {row.status for row in report.entries} == {"CONVERGED"}
-    frames = poses_of(approaching, range(2, 9))
-    assert all(frame == frames[0] for frame in frames)  # once there it is followed
+    frames = np.array(poses_of(approaching, range(2, 9)))
+    assert np.abs(frames - frames[0]).max() < ROUNDING  # once there it is followed
 
 
 def test_a_bake_never_jumps_without_arriving(ext, approaching):
