@@ -287,9 +287,13 @@ def _split(keys: Keys, row: int, frame: float) -> tuple[NDArray[Any], NDArray[An
         abc, bcd = ab + t * (bc - ab), bc + t * (cd - bc)
         middle = abc + t * (bcd - abc)
         low, high = (t, high) if middle[0] < frame else (low, t)
-    halves = np.array([a, ab, abc, middle]), np.array([middle, bcd, cd, d])
+    halves = np.array([[a, ab, abc, middle], [middle, bcd, cd, d]])
+    # Frames near 0 are stored finer than those of the ends. The least difference of them would be the leading
+    # coefficient of the cubic that Blender solves for a frame, which it cannot do exactly if that is tiny.
+    grain = float(np.spacing(np.float32(max(abs(a[0]), abs(d[0])))))
+    halves[..., 0] = grain * np.round(halves[..., 0] / grain)
     fits = all(((half[1:3, 0] >= half[0, 0]) & (half[1:3, 0] <= half[3, 0])).all() for half in halves)
-    return halves if fits else None
+    return (halves[0], halves[1]) if fits else None
 
 
 # Changes of keys --------------------------------------------------------------------------------------------
