@@ -217,8 +217,11 @@ def _continued(
         return _fresh(np.column_stack((np.array(places), there)), "LINEAR"), np.zeros(len(places), np.bool_)
     near = int(side[-1 if way < 0 else 0])
     inner = near - way  # the key on the other side of the place
+    keys = {field: rows[side].copy() for field, rows in old.items()}
+    rest: list[_Rows] = [(keys, np.ones(len(side), np.bool_))]
     if way * float(times[near]) <= way * place + MERGE_DISTANCE:
-        return None
+        slope = _slope(fcurve, keys, way, frame) if old["interpolation"][near, 0] == _LINEAR else []
+        return _in_a_row([*rest, *slope][::way]) if slope else None
     is_end = not 0 <= inner < len(times)
     kind = int(old["interpolation"][min(near, inner) if not is_end else near, 0])
     if is_end and (way > 0 or kind != _CONSTANT):
@@ -230,7 +233,6 @@ def _continued(
     values = np.array([fcurve.evaluate(each) for each in every.tolist()])
     if (values == old["co"][near, 1]).all() and co[0 if way < 0 else -1, 1] == values[0]:
         return None  # flat before and after
-    keys = {field: rows[side].copy() for field, rows in old.items()}
     last = len(side) - 1 if way < 0 else 0
     halves = _split(old, min(near, inner), place) if kind == _BEZIER else None
     if halves is not None:
@@ -249,10 +251,18 @@ def _continued(
         count = 1 if kind <= _LINEAR else len(every)
         co_beside: NDArray[Any] = np.column_stack((every[:count], values[:count]))[::way]
         added = _fresh(co_beside, "CONSTANT" if kind == _CONSTANT else "LINEAR")
-        if way < 0:
+        if way < 0 and keys["interpolation"][last, 0] != _LINEAR:
             keys["interpolation"][last] = _LINEAR
-    parts = [(keys, np.ones(len(side), np.bool_)), (added, np.full(len(added["co"]), halves is not None))]
-    return _in_a_row(parts[::-way])
+            rest += _slope(fcurve, keys, way, frame)
+    return _in_a_row([(added, np.full(len(added["co"]), halves is not None)), *rest][::way])
+
+
+def _slope(fcurve: bpy.types.FCurve, keys: Keys, way: int, frame: float) -> list[_Rows]:
+    """Return a key beyond an only key that holds the linear extrapolation, which its other neighbour gave."""
+    if len(keys["co"]) > 1 or fcurve.extrapolation != "LINEAR" or any(not m.mute for m in fcurve.modifiers):
+        return []
+    place = float(keys["co"][0, 0]) + way * frame
+    return [(_fresh(np.array([(place, fcurve.evaluate(place))]), "LINEAR"), np.zeros(1, np.bool_))]
 
 
 def _unlink(keys: Keys, row: int, way: int) -> None:
@@ -287,9 +297,13 @@ def _split(keys: Keys, row: int, frame: float) -> tuple[NDArray[Any], NDArray[An
         abc, bcd = ab + t * (bc - ab), bc + t * (cd - bc)
         middle = abc + t * (bcd - abc)
         low, high = (t, high) if middle[0] < frame else (low, t)
-    halves = np.array([a, ab, abc, middle]), np.array([middle, bcd, cd, d])
+    halves = np.array([[a, ab, abc, middle], [middle, bcd, cd, d]])
+    # Frames near 0 are stored finer than those of the ends. The least difference of them would be the leading
+    # coefficient of the cubic that Blender solves for a frame, which it cannot do exactly if that is tiny.
+    grain = float(np.spacing(np.float32(max(abs(a[0]), abs(d[0])))))
+    halves[..., 0] = grain * np.round(halves[..., 0] / grain)
     fits = all(((half[1:3, 0] >= half[0, 0]) & (half[1:3, 0] <= half[3, 0])).all() for half in halves)
-    return halves if fits else None
+    return (halves[0], halves[1]) if fits else None
 
 
 # Changes of keys --------------------------------------------------------------------------------------------

@@ -409,3 +409,49 @@ def test_many_keys(channels, writing):
             curves[path, index].keyframe_points.foreach_get("co", flat)
             assert np.abs(flat[1::2] - item.values[:, index].astype(np.float32)).max() == EXACT
             assert (flat[::2] == frames).all()
+
+
+def test_a_handle_at_frame_0_keeps_the_curve(channels, writing):
+    """Of a curve from -10 to 2 that is split beside -5: a handle of a half falls on frame 0."""
+    armature_object = make_armature()
+    path = 'pose.bones["upper"].rotation_quaternion'
+    bone, ends = armature_object.pose.bones["upper"], ((-10, 0.9), (2, -0.3))
+    for frame, value in ends:
+        bone.rotation_quaternion = (value,) * 4
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    frames = [*range(-10, -5), *range(-4, 3)]
+    before = [curves_by_path(channels, armature_object)[path, 0].evaluate(frame) for frame in frames]
+    keys = keys_for(writing, [-5])[:1]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (-5, -5), "Baked")
+    curve = curves_by_path(channels, armature_object)[path, 0]
+    assert [curve.evaluate(frame) for frame in frames] == pytest.approx(before, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("interpolation", "span"),
+    [
+        ("LINEAR", (50, 60)),
+        ("LINEAR", (50, 99)),
+        ("LINEAR", (2, 20)),
+        ("SINE", (50, 60)),
+        ("BEZIER", (2, 99)),
+    ],
+)
+def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, interpolation, span):
+    """Blender takes the slope beyond a linear end key from its neighbour, which may be a new key."""
+    armature_object = make_armature()
+    bone = armature_object.pose.bones["upper"]
+    for frame, value in ((1, 0.1), (100, 0.9)):
+        bone.location = (value,) * 3
+        bone.keyframe_insert("location", frame=frame)
+    for curve in channels.fcurves_of(armature_object):
+        curve.extrapolation = "LINEAR"
+        for key in curve.keyframe_points:
+            key.interpolation = interpolation
+    frames = [frame for frame in range(-40, 140, 3) if not span[0] <= frame <= span[1]]
+    path = 'pose.bones["upper"].location'
+    before = [curves_by_path(channels, armature_object)[path, 0].evaluate(frame) for frame in frames]
+    keys = [writing.BoneKeys("upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
+    curve = curves_by_path(channels, armature_object)[path, 0]
+    assert [curve.evaluate(frame) for frame in frames] == pytest.approx(before, abs=1e-4)
