@@ -145,10 +145,8 @@ def played_ranges(thing: bpy.types.Object) -> list[tuple[float, float]]:
     curves = () if is_solo(animation) else [curve for curve in fcurves_of(thing) if not curve.is_empty]
     if curves:
         action: Any = animation.action
-        spans = [curve.range() for curve in curves]
-        if action.use_frame_range:
-            spans = [action.frame_range]
-        ranges += [(float(span[0]), float(span[1])) for span in spans]
+        spans: list[Any] = [action.frame_range] if action.use_frame_range else [c.range() for c in curves]
+        ranges += [(float(each[0]), float(each[1])) for each in spans]
         if animation.action_blend_type == "REPLACE" and animation.action_influence == 1.0:
             replaced = {(curve.data_path, curve.array_index) for curve in curves}
     for strip in playing_strips(animation):

@@ -94,10 +94,11 @@ def source_motion(
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
     names = tuple(dict.fromkeys(figure_map.sources.values()))
     rows = slice(*(choice.rows or (None, None)))
-    frames, ends = choice.frames[rows], (choice.frames[0], choice.frames[-1])
+    part = choice.frames[rows]
+    frames = (choice.frames[0], *part, choice.frames[-1])
     with _playing(scene, source, names) as read:
-        by_frame = {frame: read(frame) for frame in dict.fromkeys((ends[0], *frames, ends[1]))}
-        played = np.array([by_frame[frame] for frame in (*ends, *frames)])
+        by_frame = {frame: read(frame) for frame in dict.fromkeys(frames)}
+        played = np.array([by_frame[frame] for frame in frames])
         world, matrices = played[0, 0], played[:, 2:]
         require_even(Matrix(world), source.name)
         if choice.reference is Reference.FRAME:
@@ -116,7 +117,7 @@ def source_motion(
     # Parents first: a bone's fault is that of all that hang on it.
     order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
     parents_first = [names[k] for k in order]
-    _require_finite(matrices[:, order], parents_first, (*ends, *frames))
+    _require_finite(matrices[:, order], parents_first, frames)
     _require_finite(reference[None, order], parents_first, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
@@ -131,12 +132,12 @@ def source_motion(
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
     times, velocity = np.arange(len(choice.frames)) * choice.seconds, None
-    if len(frames) < len(times):
-        hips = heads[1:3, names.index(figure_map.sources[figure_map.hips])]
+    if len(part) < len(times):
+        hips = heads[[1, -1], names.index(figure_map.sources[figure_map.hips])]
         velocity = (hips[1] - hips[0]) / times[-1] * (1.0, 1.0, 0.0)
     stands = choice.reference is Reference.REST
     return SourceMotion(
-        names, times[rows], heads[3:], rotations[3:], heads[0], rotations[0], stands, velocity
+        names, times[rows], heads[2:-1], rotations[2:-1], heads[0], rotations[0], stands, velocity
     )
 
 
