@@ -20,6 +20,8 @@ from ..skeleton.kinematics import Transform, forward_kinematics_of_frames
 
 WINDOW = 5
 """The kernel's number of a reach window."""
+SHORTEST = 1e-30
+"""Least unit of length of the kernel: squares of less are 0."""
 ACROSS = 0.2
 """Mobility of a limb's middle joint across its bend axis, where its mobility about the axis is 1.
 
@@ -225,14 +227,15 @@ def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
 def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     """The length of the longest chain: the kernel's unit of length.
 
-    Chains without a length take that of all bones and slides: results do not depend on the model's unit.
+    Chains without a length take that of all bones, or of all slides: results do not depend on the model's
+    unit.
     """
-    return (
-        max(goal.reach(skeleton) for goal in goals)
-        or math.fsum(joint.offset.length + joint.length for joint in skeleton.joints)
-        or math.fsum(slide.upper - slide.lower for joint in skeleton.joints for slide in joint.slides)
-        or 1.0
+    lengths = (
+        max(goal.reach(skeleton) for goal in goals),
+        math.fsum(joint.offset.length + joint.length for joint in skeleton.joints),
+        math.fsum(slide.upper - slide.lower for joint in skeleton.joints for slide in joint.slides),
     )
+    return next((length for length in lengths if length >= SHORTEST), 1.0)
 
 
 def windowed(goals: Sequence[Goal]) -> tuple[int, ...]:

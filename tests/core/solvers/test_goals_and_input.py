@@ -12,8 +12,8 @@ from mathutils import Quaternion
 from reaching import CONVERGED, reach_for
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import BalanceGoal, DirectionGoal, PositionGoal
-from ccd_rig.limits.shapes import Hinge
+from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PositionGoal
+from ccd_rig.limits.shapes import Hinge, Slide
 from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -178,3 +178,11 @@ def test_a_goal_on_bones_without_length_weighs_as_much_in_any_unit(kind, solver)
         result = solve(skeleton, Pose.rest(skeleton), goals, settings)
         poses.add(tuple(turn[:] for turn in result.pose.rotations))
     assert len(poses) == 1
+
+
+def test_slides_of_no_length_but_for_rounding_are_no_unit_of_length():
+    slide = Slide((0.0, 1.0, 0.0), -5e-324, 5e-324)
+    skeleton = Skeleton([Joint("root", length=0.0, slides=(slide,))])
+    goal = OrientationGoal("root", Quaternion((0.8, 0.6, 0.0, 0.0)))
+    result = solve(skeleton, Pose.rest(skeleton), [goal])
+    assert result.status is SolveStatus.CONVERGED
