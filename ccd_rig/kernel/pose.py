@@ -944,17 +944,12 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
         distances, misses: (B, G) written, in the model's unit and radians.
     """
     check_ready(p)
-    size, joints, goals = heads.shape[0], p.joints, p.goals
+    size, joints = heads.shape[0], p.joints
     check_size(heads, size, 3 * joints)
     check_size(frames, size, 4 * joints)
-    check_size_or_one(targets, size, 4 * goals)
-    check_size_or_one(pole_angles, size, goals)
-    check_size(distances, size, goals)
-    check_size(misses, size, goals)
+    check_measured(p, size, targets, pole_angles, distances, misses)
     check_numbers("heads", heads, 0)
     check_numbers("frames", frames, 4)
-    check_targets(p, targets)
-    check_numbers("pole angles", pole_angles, 0)
     p.is_busy = True
     with nogil:
         for k in range(size):
@@ -962,21 +957,30 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
                 p.head[n] = heads[k, n]
             for n in range(4 * joints):
                 p.frame[n] = frames[k, n]
-            measure_all(p, targets, pole_angles, k)
-            for n in range(goals):
-                distances[k, n] = p.distance[n]
-                misses[k, n] = p.miss[n]
+            measure_all(p, targets, pole_angles, distances, misses, k)
     p.placed = 0
     p.is_busy = False
 
 
-def measure_all(p, targets, pole_angles, number):
-    """Measure all goals in the pose whose joints are placed."""
+def check_measured(p, size, targets, pole_angles, distances, misses):
+    """Raise ValueError unless goals can be measured in `size` poses, and their errors be stored."""
+    check_size_or_one(targets, size, 4 * p.goals)
+    check_size_or_one(pole_angles, size, p.goals)
+    check_size(distances, size, p.goals)
+    check_size(misses, size, p.goals)
+    check_targets(p, targets)
+    check_numbers("pole angles", pole_angles, 0)
+
+
+def measure_all(p, targets, pole_angles, distances, misses, number):
+    """Measure all goals in the pose whose joints are placed, and store their errors."""
     for n in range(4 * p.goals):
         p.target[n] = targets[number if targets.shape[0] > 1 else 0, n]
     for n in range(p.goals):
         p.goal_angle[n] = pole_angles[number if pole_angles.shape[0] > 1 else 0, n]
         measure_goal(p, n)
+        distances[number, n] = p.distance[n]
+        misses[number, n] = p.miss[n]
 
 
 def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, rests, distances, misses):
@@ -992,19 +996,14 @@ def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, r
         distances, misses: (B, G) written, in the model's unit and radians.
     """
     check_ready(p)
-    size, joints, goals = rotations.shape[0], p.joints, p.goals
+    size, joints = rotations.shape[0], p.joints
     check_size(rotations, size, 4 * joints)
     check_size(translations, size, 3 * joints)
-    check_size_or_one(targets, size, 4 * goals)
-    check_size_or_one(pole_angles, size, goals)
     check_size_or_one(offsets, size, 3 * joints)
     check_size(rests, offsets.shape[0], 4 * joints)
-    check_size(distances, size, goals)
-    check_size(misses, size, goals)
+    check_measured(p, size, targets, pole_angles, distances, misses)
     check_numbers("rotations", rotations, 4)
     check_numbers("translations", translations, 0)
-    check_targets(p, targets)
-    check_numbers("pole angles", pole_angles, 0)
     check_numbers("offsets", offsets, 0)
     check_numbers("rests", rests, 4)
     p.is_busy = True
@@ -1023,10 +1022,7 @@ def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, r
                 p.head[n] = single(p.head[n])
             for n in range(4 * joints):
                 p.frame[n] = single(p.frame[n])
-            measure_all(p, targets, pole_angles, k)
-            for n in range(goals):
-                distances[k, n] = p.distance[n]
-                misses[k, n] = p.miss[n]
+            measure_all(p, targets, pole_angles, distances, misses, k)
     p.placed = 0
     p.is_busy = False
 

@@ -97,16 +97,8 @@ def run(seed: int) -> Outcome:
         watch(0.0)
 
 
-ROUNDED = (
-    "rotations",
-    "translations",
-    "targets",
-    "pole_angles",
-    "offsets",
-    "rests",
-    "distances",
-    "misses",
-)
+POSES, BONES, ERRORS = ("rotations", "translations", "targets"), ("offsets", "rests"), ("distances", "misses")
+ROUNDED = (*POSES, "pole_angles", *BONES, *ERRORS)
 """Names of the arrays of `measure_rounded`."""
 
 
@@ -213,7 +205,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
     kernel.measure_rounded(problem, *[case.arrays[name] for name in ROUNDED])
     outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
-    poses = [np.asarray(case.arrays[name])[:1] for name in ("rotations", "translations", "targets")]
+    poses = [np.asarray(case.arrays[name])[:1] for name in POSES]
     if len(poses[0]):
         kernel.evaluate_at(problem, *poses, residual, slope)
         if not (np.isfinite(residual).all() and np.isfinite(slope).all()):
@@ -387,7 +379,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         lambda: kernel.measure_rounded(problem, *[arrays[name] for name in ROUNDED]),
         lambda: kernel.evaluate_at(
             problem,
-            *[arrays[name] for name in ("rotations", "translations", "targets")],
+            *[arrays[name] for name in POSES],
             np.zeros(0),
             np.zeros((0, 0)),
         ),

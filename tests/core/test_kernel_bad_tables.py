@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -312,16 +313,7 @@ def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
 
 
-ROUNDED = (
-    "rotations",
-    "translations",
-    "targets",
-    "pole_angles",
-    "offsets",
-    "rests",
-    "distances",
-    "misses",
-)
+ROUNDED = tuple(inspect.signature(pose.measure_rounded).parameters)[1:]
 """Names of the arrays of `measure_rounded`."""
 
 
