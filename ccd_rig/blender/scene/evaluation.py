@@ -242,6 +242,8 @@ class Samples:
         Raises:
             RigError: the chains of a block have other bones than those of the first one.
         """
+        if len(blocks) == 1:
+            return blocks[0]
         names = blocks[0].rig.layout.names
         for block in blocks:
             if block.rig.layout.names != names:
