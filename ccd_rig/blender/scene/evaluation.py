@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...maths.batch import Array, cross, dot, length, stacked
+from ..keys.channels import drivers_of
 from ..properties import constraint_list, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
@@ -389,7 +390,11 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
-    references = [*read_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
+    bones = read_bones(armature_object, constraints)
+    if layout is not None and not drivers_of(armature_object):  # a driver moves the channels of its bone
+        pose_bones = armature_object.pose.bones
+        bones = [(armature_object, pose_bones[slot].name) for slot in layout.placed]
+    references = [*bones, *objects_of(reader.targets.sources)]
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
         shared.refer(armature_object, references, sampled_paths(reader.targets.sources))
