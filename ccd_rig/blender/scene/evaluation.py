@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...maths.batch import Array, cross, dot, length, stacked
-from ..keys.channels import drivers_of
 from ..properties import constraint_list, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
@@ -390,8 +389,9 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
-    bones = read_bones(armature_object, constraints)
-    if layout is not None and not drivers_of(armature_object):  # a driver moves the channels of its bone
+    if layout is None:
+        bones = read_bones(armature_object, constraints)
+    else:
         pose_bones = armature_object.pose.bones
         bones = [(armature_object, pose_bones[slot].name) for slot in layout.placed]
     references = [*bones, *objects_of(reader.targets.sources)]
