@@ -65,7 +65,6 @@ BOUNDS = (
 
 
 class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Let the limits of the selected bones end where the bones are posed now"
 
@@ -87,7 +86,6 @@ PRESETS = (
 
 
 class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_preset"
     bl_label = "Limits from Preset"
     bl_description = (
         "Give the selected bones the limits that joints of a body have, less what their rest pose has used up"
@@ -101,7 +99,6 @@ class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_preset_add"
     bl_label = "Add Limit Preset"
     bl_description = "Keep the limit of the active bone under a name, for other bones and files"
     bl_options = AddPresetBase.bl_options
@@ -130,7 +127,6 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_preset_apply"
     bl_label = "Apply Limit Preset"
     bl_description = "Give the active bone and the selected ones the limit that this preset keeps"
 
@@ -142,7 +138,6 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_ik"
     bl_label = "Limits from Blender's IK"
     bl_description = (
         "Take over what the selected bones allow Blender's own IK: locked axes, ranges, stiffness"
@@ -153,7 +148,6 @@ class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_constraints"
     bl_label = "Limits from Limit Rotation"
     bl_description = (
         "Take over the ranges of the Limit Rotation constraints of the selected bones. The constraints stay"
@@ -170,7 +164,6 @@ SOURCES = (
 
 
 class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_action"
     bl_label = "Limits from Action"
     bl_description = (
         "Learn limits from the motion of the selected bones: a hinge where a bone turns about one axis, else "
@@ -220,7 +213,6 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_copy"
     bl_label = "Copy Limit"
     bl_description = "Give other bones the limit of the active bone, in their own axes"
 
@@ -229,7 +221,6 @@ class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_mirror"
     bl_label = "Mirror Limits"
     bl_description = (
         "Give the bones on the other side the mirrored limits of the selected bones. Where both sides are "
@@ -249,7 +240,6 @@ def no_coupled_offset(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.coupled_offset_add"
     bl_label = "Add Coupled Offset"
     bl_description = "Let the active bone shift as a hinge turns: its own, or that of a parent"
 
@@ -260,7 +250,6 @@ class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.coupled_offset_remove"
     bl_label = "Remove Coupled Offset"
     bl_description = "Remove this coupled offset; the bone stays where it is"
 
@@ -273,7 +262,6 @@ class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.offset_point_add"
     bl_label = "Add Point"
     bl_description = "Add a point to the curve of this coupled offset, beyond its last one"
 
@@ -286,7 +274,6 @@ class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.offset_point_remove"
     bl_label = "Remove Point"
     bl_description = "Remove this point from the curve of the coupled offset, which needs two at least"
 

@@ -16,23 +16,96 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.scene.evaluation import shown_range
-from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.errors import CCDRigError, RigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
+
+
+# Reasons why buttons are grey; empty where they are not -----------------------------------------------------
+
+Reason = TypeVar("Reason", bound=Callable[[bpy.types.Context], str])
+
+
+def after(earlier: Callable[[bpy.types.Context], str]) -> Callable[[Reason], Reason]:
+    """Decorate a reason that counts where there is none of an earlier one."""
+
+    def joined(reason: Reason) -> Reason:
+        first: Any = functools.wraps(reason)(lambda context: earlier(context) or reason(context))
+        return first
+
+    return joined
+
+
+def no_armature(context: bpy.types.Context) -> str:
+    """Reason if no armature is active, or it cannot be changed."""
+    active = active_rig(context)
+    if active is None:
+        return "Select an armature"
+    if reason := linked(active):
+        return reason
+    if active.mode == "EDIT":
+        return "Leave Edit Mode: go to Pose Mode"
+    return ""
+
+
+@after(no_armature)
+def not_posing(context: bpy.types.Context) -> str:
+    """Reason if no armature is in Pose Mode, or its pose is not shown."""
+    if context.mode != "POSE" or context.object.mode != "POSE":
+        return "Go to Pose Mode"
+    if context.object.data.pose_position == "REST":
+        return f"'{context.object.name}' is shown in Rest Position: switch it to Pose Position"
+    return ""
+
+
+@after(no_armature)
+def no_pose_bone(context: bpy.types.Context) -> str:
+    """Reason if no armature in Pose Mode has an active bone."""
+    return "Select a bone in Pose Mode" if context.active_pose_bone is None else ""
+
+
+@after(no_armature)
+def no_constraint(context: bpy.types.Context) -> str:
+    """Reason if no armature is active, or it has no constraint."""
+    if not active_rig(context).ccd_rig.constraints:
+        return f"'{active_rig(context).name}' has no CCD constraint: select a bone in Pose Mode and add one"
+    return ""
+
+
+@after(no_constraint)
+def no_active_constraint(context: bpy.types.Context) -> str:
+    """Reason if there is no constraint, or none is active."""
+    chosen = constraint_list.active(active_rig(context))
+    return "" if chosen is not None else "Choose a constraint in the list"
+
+
+@after(no_constraint)
+def none_enabled(context: bpy.types.Context) -> str:
+    """Reason if no constraint is enabled."""
+    if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):
+        return f"All constraints of '{active_rig(context).name}' are disabled: enable one"
+    return ""
+
+
+# Base classes ----------------------------------------------------------------------------------------------
 
 
 class Command:
     """An operator that gives a reason when it is disabled, and reports errors as messages.
 
-    It precedes `bpy.types.Operator` in the bases of a class that defines `run`, and mostly `why_grey`.
+    It precedes `bpy.types.Operator` in the bases of a class that defines `run`, and `why_grey` if the command
+    needs more than an armature. Class CCD_RIG_OT_solve is the operator ccd_rig.solve.
     """
 
     bl_options: Any = {"REGISTER", "UNDO"}
 
-    @staticmethod
-    def why_grey(context: bpy.types.Context) -> str:
-        """Reason why the button is grey, for its tooltip; empty if the command can be called."""
-        return ""
+    why_grey = staticmethod(no_armature)
+    """Reason why the button is grey, for its tooltip; empty if the command can be called."""
+
+    def __init_subclass__(cls) -> None:
+        kind, _, name = cls.__name__.partition("_OT_")
+        if kind == "CCD_RIG":
+            cls.bl_idname = f"ccd_rig.{name}"
 
     @classmethod
     def poll(cls: Any, context: bpy.types.Context) -> bool:
@@ -155,73 +228,14 @@ def redraw_views(context: bpy.types.Context) -> None:
         area.tag_redraw()
 
 
+def active_constraint(rig: bpy.types.Object) -> Any:
+    """Return the active constraint of a rig; raises RigError if none is active."""
+    if (row := constraint_list.active(rig)) is None:
+        raise RigError("No constraint is active: choose one in the list")
+    return row
+
+
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
     """Names of the bones selected in Pose Mode, in the armature's order; none in other modes."""
     selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}
     return [bone.name for bone in rig.pose.bones if bone.name in selected]
-
-
-# Reasons why buttons are grey; empty where they are not -----------------------------------------------------
-
-Reason = TypeVar("Reason", bound=Callable[[bpy.types.Context], str])
-
-
-def after(earlier: Callable[[bpy.types.Context], str]) -> Callable[[Reason], Reason]:
-    """Decorate a reason that counts where there is none of an earlier one."""
-
-    def joined(reason: Reason) -> Reason:
-        first: Any = functools.wraps(reason)(lambda context: earlier(context) or reason(context))
-        return first
-
-    return joined
-
-
-def no_armature(context: bpy.types.Context) -> str:
-    """Reason if no armature is active, or it cannot be changed."""
-    active = active_rig(context)
-    if active is None:
-        return "Select an armature"
-    if reason := linked(active):
-        return reason
-    if active.mode == "EDIT":
-        return "Leave Edit Mode: go to Pose Mode"
-    return ""
-
-
-@after(no_armature)
-def not_posing(context: bpy.types.Context) -> str:
-    """Reason if no armature is in Pose Mode, or its pose is not shown."""
-    if context.mode != "POSE" or context.object.mode != "POSE":
-        return "Go to Pose Mode"
-    if context.object.data.pose_position == "REST":
-        return f"'{context.object.name}' is shown in Rest Position: switch it to Pose Position"
-    return ""
-
-
-@after(no_armature)
-def no_pose_bone(context: bpy.types.Context) -> str:
-    """Reason if no armature in Pose Mode has an active bone."""
-    return "Select a bone in Pose Mode" if context.active_pose_bone is None else ""
-
-
-@after(no_armature)
-def no_constraint(context: bpy.types.Context) -> str:
-    """Reason if no armature is active, or it has no constraint."""
-    if not active_rig(context).ccd_rig.constraints:
-        return f"'{active_rig(context).name}' has no CCD constraint: select a bone in Pose Mode and add one"
-    return ""
-
-
-@after(no_constraint)
-def no_active_constraint(context: bpy.types.Context) -> str:
-    """Reason if there is no constraint, or none is active."""
-    chosen = constraint_list.active(active_rig(context))
-    return "" if chosen is not None else "Choose a constraint in the list"
-
-
-@after(no_constraint)
-def none_enabled(context: bpy.types.Context) -> str:
-    """Reason if no constraint is enabled."""
-    if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):
-        return f"All constraints of '{active_rig(context).name}' are disabled: enable one"
-    return ""

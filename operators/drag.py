@@ -118,7 +118,6 @@ BONE_ORIENTATIONS = {"LOCAL", "NORMAL", "GIMBAL"}  # Blender's orientations whos
 
 
 class CCD_RIG_OT_drag(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.drag"
     bl_label = "Drag Bones"
     bl_description = (
         "Pull the selected bones: their chains follow inside limits and comfort. Pinned bones stay, and "
@@ -353,7 +352,6 @@ def _ray(context: bpy.types.Context, at: Vector) -> Ray:
 
 
 class CCD_RIG_OT_pin(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pin"
     bl_label = "Pin Bones"
     bl_description = (
         "Pin the place of the selected bones, again their rotation too, again free them: while others are "
@@ -391,7 +389,6 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_pins_clear(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pins_clear"
     bl_label = "Free All Pins"
     bl_description = "Free all pinned bones of the armature"
 

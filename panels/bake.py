@@ -13,7 +13,7 @@ from ..ccd_rig.blender.bake.settings import OPTIONS
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.kernel import why_plain
-from .sidebar import LINE, Sidebar, draw_ground, draw_words, wrapped
+from .sidebar import LINE, Folded, Sidebar, draw_ground, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
 SHOWN = 30
@@ -168,10 +168,7 @@ def _icon_of(words: str, missed: bool) -> str:
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
     bl_label = "Solve and Bake"
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_rig(context)
-        return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
+    needs_constraints = True
 
     def draw(self, context: bpy.types.Context) -> None:
         buttons = self.layout.column(align=True)
@@ -189,10 +186,9 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         draw_report(self.layout, context, active_rig(context))
 
 
-class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_bake_options(Folded, bpy.types.Panel):
     bl_label = "Bake Options"
     bl_parent_id = "CCD_RIG_PT_bake"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
@@ -211,10 +207,9 @@ class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
         draw_ground(layout, options)
 
 
-class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_bake_more(Folded, bpy.types.Panel):
     bl_label = "More"
     bl_parent_id = "CCD_RIG_PT_bake_options"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
@@ -234,10 +229,9 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
                 layout.prop(options, name)
 
 
-class CCD_RIG_PT_fk_ik(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_fk_ik(Folded, bpy.types.Panel):
     bl_label = "FK to IK"
     bl_parent_id = "CCD_RIG_PT_bake"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, _context: bpy.types.Context) -> None:
         lines = self.layout.column(align=True)

@@ -9,6 +9,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Line
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
@@ -18,17 +19,34 @@ LEAST = 40  # [pixels] minimum width of words at scale 1
 
 
 class Sidebar:
-    """A panel in the tab CCD Rig of the sidebar."""
+    """A panel in the tab CCD Rig of the sidebar, for an active armature.
+
+    Attributes:
+        needs_constraints: whether the armature must have constraints.
+    """
+
+    needs_constraints = False
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "CCD Rig"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        rig = active_rig(context)
+        return rig is not None and (not cls.needs_constraints or len(rig.ccd_rig.constraints) > 0)
 
     def fields(self: Any) -> Any:
         """Prepare the panel's layout for fields with their names beside them."""
         self.layout.use_property_split = True
         self.layout.use_property_decorate = False
         return self.layout
+
+
+class Folded(Sidebar):
+    """A panel that is closed at first."""
+
+    bl_options = {"DEFAULT_CLOSED"}
 
 
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
