@@ -13,7 +13,7 @@ from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, prese
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
 from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.properties.names import named, sentence
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
@@ -25,11 +25,6 @@ SCOPES = (
     ("CHAIN", "Chain", "The chain of the active CCD constraint"),
     ("ALL", "All Bones", "All bones of the armature"),
 )
-
-
-def sentence(words: str) -> str:
-    """Capitalise the first letter of a message that does not begin with a user's name."""
-    return words[:1].upper() + words[1:]
 
 
 class LimitCommand(Dialog):
@@ -52,7 +47,7 @@ class LimitCommand(Dialog):
             raise RigError(sentence(str(error))) from error
         command.redraw_views(context)
         notes = [sentence(note) for note in outcome.notes]
-        self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
+        self.messages = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"
         self.tell_done(f"{words}. {outcome.source}" if outcome.source else words, notes)
 
@@ -196,8 +191,8 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         layout.prop(self, "percentile")
         layout.prop(self, "comfort")
         layout.prop(self, "hinge_tolerance")
-        if self.told:
-            draw_lines(layout, self.told)
+        if self.messages:
+            draw_lines(layout, self.messages)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         try:

@@ -161,18 +161,18 @@ class Dialog(Command):
 
     Attributes:
         fields: names of the options in the redo panel.
-        told: messages, a line each.
+        messages: text of the dialog, a line each.
     """
 
     fields: tuple[str, ...] = ()
-    told = ""
+    messages = ""
 
     def draw(self: Any, _context: bpy.types.Context) -> None:
         self.layout.use_property_split = True
         for name in self.fields:
             self.layout.prop(self, name)
-        if self.told:
-            draw_lines(self.layout, self.told)
+        if self.messages:
+            draw_lines(self.layout, self.messages)
 
 
 class FrameRange(Command):

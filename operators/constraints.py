@@ -483,7 +483,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         except CCDRigError as error:
             # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
-                new_constraints.hold_height(rig, planted.fresh)
+                new_constraints.hold_height(rig, planted.new)
             self.results = f"Planted all the time. {error}"
             self.tell("WARNING", self.results)
             return

@@ -84,7 +84,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     figure: HIDDEN.text("", "Name of the armature object whose bones are listed")
     recognised: tuple[str, ...] = ()  # groups of the figure
     listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
-    told = ""  # messages, a line each
+    messages = ""  # a line each
     asks = False  # whether the dialog is open, before anything is made
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -95,7 +95,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         guess = build.guess(rig)
         if bpy.app.background or not guess.unsure:
             return self.execute(context)
-        self.recognised, self.told, self.asks = tuple(guess.groups), guess.words(), True
+        self.recognised, self.messages, self.asks = tuple(guess.groups), guess.words(), True
         self._list({name: (role, role) for name, role in guess.roles.items()}, rig)
         self.check(context)
         return self.ask(context)
@@ -142,7 +142,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         if self.follow_motion:
             build.follow(context, rig, result)
         self.recognised = tuple(result.available)
-        self.told = "\n".join([result.words(), *result.notes])
+        self.messages = "\n".join([result.words(), *result.notes])
         self.tell_done(result.words(), result.notes)
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -162,7 +162,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         layout.label(text="Roles")
         rows = 10 if self.asks else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
-        draw_lines(layout, self.told)
+        draw_lines(layout, self.messages)
 
 
 class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
@@ -200,7 +200,7 @@ class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
         before: set[str] = set(rig.ccd_rig.constraints.keys())
         result = convert.convert(context, rig, bones, self.every, self.limits)
         apply_choices(context, rig, before)
-        self.told = "\n".join(result.notes)
+        self.messages = "\n".join(result.notes)
         originals = f"{result.originals} constraint{'' if result.originals == 1 else 's'}"
         words = f"Converted {originals} of Blender, muted now: {', '.join(result.rows)}"
         self.tell_done(words, result.notes)

@@ -21,7 +21,7 @@ from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
-from .command import Command, active_constraint
+from .command import Command, Dialog, active_constraint
 
 
 class CCD_RIG_OT_target_select(Command, bpy.types.Operator):
@@ -110,7 +110,7 @@ FRAMES = (
 )
 
 
-class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
+class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
     bl_label = "Targets from Motion"
     bl_description = (
         "Key each target where the animation has its bone, and each pole on the side of the bend, over the "
@@ -127,17 +127,12 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
         soft_max=20,
     )
 
+    fields = ("frames", "every")
+
     why_grey = staticmethod(command.none_enabled)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         return self.ask(context)
-
-    def draw(self, _context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
-        layout.prop(self, "frames")
-        layout.prop(self, "every")
 
     def run(self, context: bpy.types.Context) -> None:
         rig, scene = active_rig(context), context.scene

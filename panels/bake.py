@@ -41,7 +41,7 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.LEAST_SQUARES: "Smooth",
     Fix.FK: "Switch to FK",
 }
-TOLD = {
+DETAILED = {
     "worst ": set(Trouble),
     " turns ": {Trouble.JUMP},
     " slide ": {Trouble.SLIDE},
@@ -104,7 +104,7 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
         entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        if not any(phrase in words and troubles & better for phrase, better in TOLD.items()):
+        if not any(phrase in words and troubles & better for phrase, better in DETAILED.items()):
             lines = wrapped(context, words[:1].upper() + words[1:])
             entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
     return entries if report.mismatches or not report.check else [*entries, *check]

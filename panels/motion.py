@@ -8,7 +8,7 @@ import bpy
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.motion.retargeting.settings import PAIRED, SPACES, WEIGHTS
-from .sidebar import Folded, draw_ground, draw_words
+from .sidebar import Folded, draw_ground, draw_report, draw_words
 
 
 class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
@@ -52,8 +52,7 @@ class CCD_RIG_PT_retarget(Folded, bpy.types.Panel):
         buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
         buttons.prop(group, "preview", text="", icon="FILE_REFRESH")
-        for i, line in enumerate(group.report.split("\n") if group.report else ()):
-            draw_words(layout, context, line[:1].upper() + line[1:], "INFO" if i == 0 else "DOT")
+        draw_report(layout, context, group.report)
 
 
 class CCD_RIG_PT_retarget_map(Folded, bpy.types.Panel):
@@ -128,8 +127,7 @@ class CCD_RIG_PT_walk(Folded, bpy.types.Panel):
         layout.prop(group, "speed")
         layout.prop(group, "stride")
         layout.operator("ccd_rig.walk_along", icon="CURVE_PATH")
-        for i, line in enumerate(group.report.split("\n") if group.report else ()):
-            draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
+        draw_report(layout, context, group.report)
 
 
 class CCD_RIG_PT_walk_options(Folded, bpy.types.Panel):

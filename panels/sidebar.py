@@ -11,6 +11,7 @@ from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Line
+from ..ccd_rig.blender.properties.names import sentence
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
 FONT = 0  # the font of Blender's interface
@@ -55,6 +56,12 @@ def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: st
     lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon, translate=False)
+
+
+def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, report: str) -> None:
+    """Draw the lines of a report, if there is one."""
+    for i, line in enumerate(report.split("\n") if report else ()):
+        draw_words(layout, context, sentence(line), "DOT" if i else "INFO")
 
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context, line: Line) -> None:
