@@ -120,6 +120,7 @@ class PlaneGoal(ChainGoal):
     """A bone's tail should lie on a plane."""
 
     number: ClassVar[int] = 6
+    label: ClassVar[str] = "plane goal on joint '{joint}'"
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
 
     joint: str
@@ -129,14 +130,9 @@ class PlaneGoal(ChainGoal):
     priority: int = 0
     chain_length: int = 0
 
-    @property
-    def name(self) -> str:
-        return f"plane goal on joint '{self.joint}'"
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", frozen_vector(self.target, f"{self.name}: target"))
-        object.__setattr__(self, "normal", _unit(self.normal, f"{self.name}: normal"))
-        _check_importance(self.name, self.weight, self.priority)
+        super().__post_init__()
+        store(self, "normal", _unit(self.normal, f"{self.name}: normal"))
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         tail = (0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0)
