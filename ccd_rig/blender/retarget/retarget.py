@@ -188,7 +188,7 @@ def _motion(
             terrain = sampling.terrain(scene, target, world, frames, places, settings.ground)
         result = retarget(joints, figure, played, settings, terrain)
     except InvalidInput as error:
-        raise RigError(str(error)) from error
+        raise RigError(error.told(metres_per_unit(scene))) from error
     return _Motion(bones, joints, played, figure, reading, frames, result)
 
 

@@ -199,6 +199,7 @@ def walk_steps(
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(start))
+    metres = metres_per_unit(scene)
     try:
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
@@ -208,16 +209,16 @@ def walk_steps(
             sharpest = 2.0 / max(cycle.stride / math.pi, far)
             way = way_along(points, closed, SHORTEST * cycle.leg, sharpest)
         except InvalidInput as error:
-            raise RigError(f"'{curve.name}': {error}") from error
+            raise RigError(f"'{curve.name}': {error.told(metres)}") from error
         ways, settings = None, choice.settings
         if shares is not None:
             ways = shares * way.length
             settings = replace(settings, offset=float(ways[0]), cycles=0.0)
-        metres = metres_per_unit(scene)
         if settings.offset >= way.length and not closed:
             offset, length = metres * settings.offset, metres * way.length
             raise RigError(
-                f"offset {offset:.3g} m is beyond the end of curve '{curve.name}' of {length:.3g} m"
+                f"Begin At is {offset:.3g} m, beyond the end of curve '{curve.name}' of {length:.3g} m: "
+                "lower it"
             )
         length = way.length - (0.0 if closed else settings.offset)
         if closed and settings.cycles > 0.0:
@@ -249,7 +250,7 @@ def walk_steps(
             walk_work(cycle, way, height, ground, time, settings, strides, standing), progress
         )
     except InvalidInput as error:
-        raise RigError(str(error)) from error
+        raise RigError(error.told(metres)) from error
     pose = done.rotations, done.translations
     earlier = _earlier(rig, clip, curve)
     keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
@@ -414,17 +415,22 @@ def _too_few(choice: WalkChoice) -> InvalidInput:
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
     """Let the armature play an action within the block; None: its strips alone."""
-    animation = rig.animation_data or rig.animation_data_create()
-    before, slot = animation.action, channels.slot_of(animation)
-    if before == action:
+    animation = rig.animation_data
+    if action == channels.action_of(rig) and (action is None or channels.bag_of(rig) is not None):
         yield
         return
     require_no_tweak(rig)
-    channels.assign(rig, action, None if action is None else channels.slot_for(action, rig))
+    chosen = None if action is None else channels.slot_for(action, rig)
+    before, slot = channels.action_of(rig), channels.slot_of(animation)
+    if animation is None:
+        rig.animation_data_create()
+    channels.assign(rig, action, chosen)
     try:
         yield
     finally:
         channels.assign(rig, before, slot)
+        if animation is None:
+            rig.animation_data_clear()
 
 
 def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
