@@ -758,6 +758,33 @@ def test_a_cycle_that_plays_without_its_slot_is_walked(ext, channels, slot):
     assert 3.2 < hips[0, 1] - hips[-1, 1] < 4.05
 
 
+def test_a_constraint_that_turns_a_walking_bone_is_named(ext):
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig = walks.walk(ext)
+    limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
+    rig.ccd_rig.walk.curve = curve(*LINE)
+    for most, names in ((3.0, []), (0.3, ["shin.L"])):
+        limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -3.0, most, "LOCAL"
+        rig.ccd_rig.walk.cycle = rig.ccd_rig.walk.cycle or rig.animation_data.action
+        done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+        assert [each.bone for each in done.turned] == names
+    assert "'shin.L': Blender's constraint 'Limit Rotation' turns it" in walk.warnings(done)[0]
+
+
+def test_strips_before_a_walk_are_not_hidden(ext):
+    """A walk of the action of a strip goes on with its track muted."""
+    rig = walks.walk(ext)
+    animation, cycle = rig.animation_data, rig.animation_data.action
+    track = animation.nla_tracks.new()
+    track.strips.new("walk", 1, cycle)
+    animation.action, path = None, curve(*LINE)
+    words = "would hide its NLA strips at frames before or after it: mute their tracks, and choose actions"
+    refused(words, rig, path, frame_start=100)
+    track.mute = True
+    walk_along(rig, path, cycle=cycle)
+    assert frames_of(rig)[0] == 100
+
+
 def test_a_refused_walk_of_a_chosen_cycle_leaves_no_animation_data(ext):
     rig = walks.walk(ext)
     cycle = rig.animation_data.action
