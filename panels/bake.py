@@ -34,6 +34,7 @@ ICONS = {
     Trouble.FLOAT: "TRIA_UP_BAR",
     Trouble.IK: "UNLINKED",
     Trouble.BETWEEN: "IPO_LINEAR",
+    Trouble.TAKEN: "UNPINNED",
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
