@@ -241,8 +241,8 @@ def _continued(
     if kind > _LINEAR and pieces is None:
         stop = float(times[near]) - way * MERGE_DISTANCE
         every = np.arange(place, stop, way * frame)  # all whole frames between, from the range outwards
-        there = [*(fcurve.evaluate(each) for each in every.tolist()), value]
-        pieces = _fitted(np.append(every, times[near])[::way], np.array(there)[::way])
+        values = [*(fcurve.evaluate(each) for each in every.tolist()), value]
+        pieces = _fitted(np.append(every, times[near])[::way], np.array(values)[::way])
     beside = np.array([fcurve.evaluate(place)]) if pieces is None else pieces[..., 1]
     is_flat = (beside == value).all() and co[0 if way < 0 else -1, 1] == value
     # The last new key leads to the nearest one by its handle, whatever led there before.
