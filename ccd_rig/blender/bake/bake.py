@@ -25,7 +25,7 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .findings import measured_report
+from .findings import in_order, measured_report
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
 from .playback import play_steps
@@ -218,8 +218,12 @@ def _written(
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
         checking = Clock()
-        check = yield from checking.run(play_steps(task, motion))
-        report = replace(report, check=replace(check, seconds=checking.seconds))
+        check, found = yield from checking.run(play_steps(task, motion))
+        report = replace(
+            report,
+            check=replace(check, seconds=checking.seconds),
+            findings=in_order((*report.findings, *found), ready.constraints),
+        )
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(
         report,
