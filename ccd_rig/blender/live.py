@@ -315,6 +315,8 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
+    if _lags(set_up, depsgraph):
+        return False
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
     lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
@@ -348,6 +350,14 @@ def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
                     f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
                     "hidden: show it, or use Solve Pose and Bake, which do"
                 )
+
+
+def _lags(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether Blender has not evaluated a target's bone by its name: Edit Mode has just renamed it."""
+    return any(
+        bool(bone) and bone not in thing.evaluated_get(depsgraph).pose.bones
+        for thing, bone in objects_of(set_up.reader.targets.sources)
+    )
 
 
 def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:

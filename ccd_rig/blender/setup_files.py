@@ -4,7 +4,7 @@
     {"format", "version", "armature",
      "bones": {bone: {"rest": [w, x, y, z], "along": [x, y, z], "joint": {...}}},
      "constraints": [{...}], "rig": {...},
-     "roles": {bone: [part, side, index, number]},
+     "chains": {constraint: bone}, "roles": {bone: [part, side, index, number]},
      "influence": {constraint: keys}}
 
 Keys of influences are included, without modifiers of their F-curves. The keys of further settings are left
@@ -31,7 +31,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
@@ -339,6 +339,18 @@ def _constraint(value: object, place: str) -> Values:
     return check_values(CCD_RIG_PG_constraint.bl_rna, value, place)
 
 
+def _constraints(value: object, place: str) -> tuple[Values, ...]:
+    rows: tuple[Values, ...] = decoded(tuple[Annotated[Values, _constraint], ...], value, place)
+    first: dict[str, int] = {}
+    for number, name in enumerate(row.get("name", "") for row in rows):
+        if name and first.setdefault(name, number) != number:
+            raise InvalidInput(
+                f"{place}[{first[name]}] and {place}[{number}] are both named '{shown(name)}': rename one of "
+                "them"
+            )
+    return rows
+
+
 def _rig(value: object, place: str) -> Values:
     rig = check_values(CCD_RIG_PG_armature.bl_rna, value, place)
     if others := sorted(set(rig) - set(RIG_FIELDS)):
@@ -368,9 +380,12 @@ class Setup:
     armature: str  # name of the original armature object
     # Bones by name that have settings, or that constraints name.
     bones: Mapping[str, BoneSetup]
-    constraints: tuple[Annotated[Values, _constraint], ...] = ()  # values of the constraints in their order
+    constraints: Annotated[tuple[Values, ...], _constraints] = ()  # values of the constraints in their order
     rig: Annotated[Values, _rig] = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
-    # Roles of the bones in the set-up, if they are known.
+    # Bones at which chains of limited length begin, by the names of constraints: their counterparts may have
+    # more or fewer bones between them.
+    chains: Mapping[str, str] = field(default_factory=dict)
+    # Roles of the bones in the set-up and in `chains`, if they are known.
     roles: Mapping[str, Annotated[Role, _role]] = field(default_factory=dict)
     # Keys of influences in the present action, by the names of constraints.
     influence: Mapping[str, Annotated[Curve, _curve]] = field(default_factory=dict)
@@ -389,6 +404,11 @@ def setup_of(armature_object: bpy.types.Object) -> Setup:
     values = values_of(group)
     rig = {name: values[name] for name in RIG_FIELDS if name in values}
     rows = tuple(values_of(row) for row in group.constraints)
+    chains = {}
+    for row in group.constraints:
+        chain = constraint_list.chain_of(armature_object, row)
+        if row.name and 0 < row.chain_length == len(chain):
+            chains[row.name] = chain[-1].name
     named_bones = {row[key] for row in rows for key in LOCAL_BONES if row.get(key)}
     for key, owner in OTHER_BONES.items():
         named_bones |= {row[key] for row in rows if row.get(key) and row.get(owner) == {"object": ""}}
@@ -397,13 +417,14 @@ def setup_of(armature_object: bpy.types.Object) -> Setup:
         joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
         if joint or bone.name in named_bones:
             bones[bone.name] = BoneSetup(rest_of(bone), along_of(bone), joint or None)
-    return Setup(armature_object.name, bones, rows, rig, influence=curves_of(armature_object))
+    return Setup(armature_object.name, bones, rows, rig, chains, influence=curves_of(armature_object))
 
 
 def with_roles(armature_object: bpy.types.Object, setup: Setup) -> Setup:
     """Return a set-up with the roles of its bones, by which rigs with different names can take it."""
     known = roles_of(armature_object)
-    return replace(setup, roles={name: known[name] for name in setup.bone_names() if name in known})
+    names = dict.fromkeys((*setup.bone_names(), *setup.chains.values()))
+    return replace(setup, roles={name: known[name] for name in names if name in known})
 
 
 def rest_of(pose_bone: bpy.types.PoseBone) -> Components:
@@ -442,6 +463,7 @@ def to_json(setup: Setup) -> str:
         "bones": bones,
         "constraints": list(setup.constraints),
         "rig": setup.rig,
+        "chains": dict(setup.chains),
         "roles": {name: [r.part, r.side, r.index, r.number] for name, r in setup.roles.items()},
         "influence": {name: asdict(curve) for name, curve in setup.influence.items()},
     }
@@ -527,7 +549,7 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
     pose_bones = armature_object.pose.bones
     names = bones_for(armature_object, setup)
     missing = tuple(name for name in setup.bone_names() if name not in names)
-    if missing and not names:
+    if missing and missing == setup.bone_names():
         raise RigError(f"armature '{armature_object.name}' has none of the set-up's bones: {named(missing)}")
     notes: list[str] = []
     moves = _moves(armature_object, setup, names)
@@ -539,22 +561,44 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
             set_values(getattr(armature_object.ccd_rig, name), value)
         else:
             setattr(armature_object.ccd_rig, name, value)
-    row_names = [_set_row(armature_object, row, names, moves, notes) for row in setup.constraints]
-    for row, name in zip(setup.constraints, row_names, strict=True):
+    rows = [row for row in setup.constraints if row.get("tip", "") not in missing]
+    row_names = [
+        _set_row(armature_object, _with_chain(armature_object, row, setup, names, notes), names, moves, notes)
+        for row in rows
+    ]
+    for row, name in zip(rows, row_names, strict=True):
         if curve := setup.influence.get(row.get("name", "")):
             try:
                 set_curve(armature_object.ccd_rig.constraints[name], curve)
             except RigError as error:
                 notes.append(f"keys are left out: {error}")
+    notes += _overruling(armature_object, setup, set(row_names))
     keep_overrides(armature_object)
     bones = tuple(names[old] for old, bone in setup.bones.items() if old in names and bone.joint is not None)
     return Applied(bones, tuple(row_names), missing, tuple(notes))
 
 
+def _overruling(armature_object: bpy.types.Object, setup: Setup, names: set[str]) -> Iterator[str]:
+    """Yield notes on what moves settings of constraints of these names, beside the keys of the set-up."""
+    driven_names = driven(armature_object)
+    by_label: dict[str, list[str]] = {}
+    rows = [row for row in armature_object.ccd_rig.constraints if row.name in names]
+    for row, setting in constraint_list.moved_settings(armature_object, rows):
+        is_loaded = row.name in setup.influence and row.name not in driven_names
+        if setting.identifier != INFLUENCE or not is_loaded:
+            by_label.setdefault(setting.name, []).append(row.name)
+    for label, listed in by_label.items():
+        yield (
+            f"what moves '{label}' of {named(listed)}, keys or a driver, stays and overrules the file: "
+            "remove it, or keep it"
+        )
+
+
 def bones_for(armature_object: bpy.types.Object, setup: Setup) -> dict[str, str]:
     """Return {bone of a set-up: bone of the rig}, of the same name, else of the same role."""
     pose_bones = armature_object.pose.bones
-    names = {name: name for name in setup.bone_names() if name in pose_bones}
+    referred = (*setup.bone_names(), *setup.chains.values())
+    names = {name: name for name in referred if name in pose_bones}
     roles = {name: role for name, role in setup.roles.items() if name not in names}
     if roles:
         taken = set(names.values())
@@ -659,6 +703,25 @@ def _set_joint(
 def _turned(bone: str, stored: Any, move: Move) -> Limit | None:
     limit = limit_of(bone, "limit", stored)
     return None if limit is None else limit.turned(move.turn)
+
+
+def _with_chain(
+    armature_object: bpy.types.Object, row: Values, setup: Setup, names: Mapping[str, str], notes: list[str]
+) -> Values:
+    """Return a constraint's values, with a chain from the counterpart of its first bone."""
+    name = row.get("name", "")
+    begins = setup.chains.get(name)
+    if begins is None:
+        return row
+    above = constraint_list.chain(armature_object, names.get(row.get("tip", ""), ""))
+    for count, bone in enumerate(above, 1):
+        if bone.name == names.get(begins):
+            return row | {"chain_length": count}
+    notes.append(
+        f"constraint '{name}': its chain began at '{begins}', which has no counterpart above it: look at "
+        "Chain Length"
+    )
+    return row
 
 
 def _set_row(

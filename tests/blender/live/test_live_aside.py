@@ -101,6 +101,25 @@ def test_a_renamed_bone_is_followed(rig, live):
     assert off(rig, "end") < REACHED
 
 
+def test_a_target_bone_renamed_in_edit_mode_is_followed(rig, live):
+    """Blender shows the bone by its former name until it evaluates the other armature's bones anew."""
+    control = rigs.armature([rigs.B("ctl", (0.0, 1.0, 2.0), (0.0, 1.0, 2.5))], "Control")
+    row = rig.ccd_rig.constraints[0]
+    row.target, row.target_bone = control, "ctl"
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    with rigs.edit_bones(control) as bones:
+        bones["ctl"].name = "hand"
+    assert row.target_bone == "hand"
+    rigs.activate(control)
+    control.pose.bones["hand"].location = (0.3, 0.2, -0.4)
+    rigs.update()
+    assert live.preview_of(rig).notes() == ()
+    head = control.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones["hand"].head
+    assert (shows(rig) - control.matrix_world @ head).length < REACHED
+
+
 def test_a_bone_that_is_not_there_is_said(rig, live):
     bpy.ops.ccd_rig.live()
     rigs.update()

@@ -111,12 +111,16 @@ def test_what_is_not_there_is_said(ext, tmp_path, capfd):
     bpy.ops.ccd_rig.setup_save(filepath=path)
     bpy.data.objects.remove(bpy.data.objects[BALL])
     rigs.update()
+    long = rigs.chain(4, name="Long")
+    bpy.ops.ccd_rig.setup_load(filepath=path)
+    assert f"Constraint 'Hand': there is no object '{BALL}'" in capfd.readouterr().out
+    assert len(long.ccd_rig.constraints) == 2
     short = rigs.chain(3, name="Short")
     bpy.ops.ccd_rig.setup_load(filepath=path)
     said = capfd.readouterr().out
     assert "no bone for 'bone_3'" in said
-    assert f"Constraint 'Hand': there is no object '{BALL}'" in said
-    assert short.ccd_rig.constraints[0].tip == "bone_3"  # the checks name it, with its remedy
+    assert [row.name for row in short.ccd_rig.constraints] == ["Stand"]
+    assert "1 constraint set" in said
     rigs.armature([rigs.B("other", (0, 0, 0), (0, 0, 1))], "Other")
     fails(bpy.ops.ccd_rig.setup_load, "has none of the set-up's bones", filepath=path)
 
@@ -440,6 +444,57 @@ def influence_keys(rig, name):
     return [(p.co[0], round(p.co[1], 5), p.interpolation, tuple(p.handle_right)) for p in points]
 
 
+ARM = {"Clavicle": (0.03, 0.15), "UpperArm": (0.17, 0.45), "Forearm": (0.45, 0.7), "Hand": (0.7, 0.8)}
+
+
+def human(name, count, words=None, arm=ARM):
+    """Hips, `count` bones of a spine, neck, head and arms: {bone of an arm: its ends from the middle}."""
+    words = words or {}
+    joints = [1.0, *(1.1 + 0.5 * k / count for k in range(count + 1)), 1.7, 1.9]
+    trunk = ["Hips", *(f"Spine.{k}" for k in range(count)), "Neck", "Head"]
+    bones = [
+        rigs.B(words.get(bone, bone), (0, 0, low), (0, 0, high), words.get(above, above))
+        for bone, above, low, high in zip(trunk, ["", *trunk], joints, joints[1:], strict=False)
+    ]
+    for side, way in (("L", 1), ("R", -1)):
+        above = trunk[count]
+        for bone, ends in arm.items():
+            head, tail = ((way * x, 0.02 * (x == 0.45), 1.55) for x in ends)
+            bones.append(rigs.B(f"{side}_{bone}", head, tail, above))
+            above = f"{side}_{bone}"
+    return rigs.armature(bones, name)
+
+
+def test_chains_begin_at_the_same_part_of_a_rig_with_more_bones(ext):
+    names = ("Clavicle", "UpperArm", "Twist", "Forearm", "Hand")
+    arm = {name: ARM.get(name, (0.31, 0.45)) for name in names}
+    rig, other = human("Two", 2), human("Four", 4, {"Spine.0": "Chest"}, arm)
+    for tip, count in (("Head", 4), ("L_Hand", 3), ("Neck", 0), ("Spine.1", 9)):
+        rigs.reach(rig, tip, rigs.empty(f"Target {tip}"), name=tip, chain_length=count)
+    files = ext.module("ccd_rig.blender.setup_files")
+    setup = files.from_json(files.to_json(files.with_roles(rig, files.setup_of(rig))))
+    assert files.apply(other, setup).notes == ()
+    lengths = {row.name: row.chain_length for row in other.ccd_rig.constraints}
+    assert lengths == {"Head": 6, "L_Hand": 4, "Neck": 0, "Spine.1": 9}
+    begins = setup.chains | {"Head": "Tail"}
+    notes = files.apply(other, replace(setup, chains=begins)).notes
+    assert notes == (
+        "constraint 'Head': its chain began at 'Tail', which has no counterpart above it: look at Chain "
+        "Length",
+    )
+    before = stored(rig)
+    files.apply(rig, setup)
+    assert stored(rig) == before
+
+
+def test_two_constraints_of_one_name_are_refused(ext):
+    files = ext.module("ccd_rig.blender.setup_files")
+    data = json.loads(files.to_json(files.setup_of(dressed())))
+    data["constraints"].append({"name": "Hand", "tip": "bone_2"})
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match=r"constraints\[0\] and .*\[2\] are both"):
+        files.from_json(json.dumps(data))
+
+
 def key_influence(rig, name, values):
     row = rig.ccd_rig.constraints[name]
     for frame, influence in values:
@@ -476,6 +531,20 @@ def test_keys_of_other_settings_are_told_where_they_stay_behind(ext, tmp_path, c
     assert "What moves 'Weight' of 'Hand', 'Stand', keys or a driver, is not in the file" in said
     assert "What moves 'Target Offset' of 'Hand', keys or a driver, is not in the file" in said
     assert "Influence" not in said
+
+
+def test_what_overrules_the_file_is_named(ext, tmp_path, capfd):
+    dressed()
+    file = str(tmp_path / "setup.json")
+    bpy.ops.ccd_rig.setup_save(filepath=file)
+    other = dressed("Other")
+    key_influence(other, "Hand", ((1, 0.0), (9, 0.0)))
+    other.ccd_rig.constraints["Stand"].driver_add("weight")
+    capfd.readouterr()
+    bpy.ops.ccd_rig.setup_load(filepath=file)
+    said = capfd.readouterr().out
+    assert "What moves 'Influence' of 'Hand', keys or a driver, stays and overrules the file" in said
+    assert "What moves 'Weight' of 'Stand', keys or a driver, stays and overrules the file" in said
 
 
 def test_keys_that_cannot_be_set_are_named(ext, tmp_path, capfd):
