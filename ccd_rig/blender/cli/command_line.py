@@ -75,17 +75,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.command in KEEPING and options.output is None and options.report is None:
             raise UsageError("nothing would be kept: name --output, --report or both")
-        if options.command in (farm_commands.FARM, *farm_commands.TASKS):
-            return int(farm_commands.run_command(options, interrupt.check))
-        if options.command == "bake":
-            return int(bake_command.run(options, interrupt.check))
-        commands = {
-            "check": bake_command.run_check,
-            "figure": figure_command.run,
-            "retarget": retarget_command.run,
-            "walk": walk_command.run,
-        }
-        return int(commands[options.command](options))
+        with files.report_alone(options):
+            return _run(options, interrupt)
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
@@ -97,6 +88,21 @@ def main(argv: Sequence[str]) -> int:
     finally:
         if before is not None:  # None: Blender's handler, which Python cannot restore; the program ends
             signal.signal(signal.SIGINT, before)
+
+
+def _run(options: argparse.Namespace, interrupt: Interrupt) -> int:
+    """Run the command of parsed options."""
+    if options.command in (farm_commands.FARM, *farm_commands.TASKS):
+        return int(farm_commands.run_command(options, interrupt.check))
+    if options.command == "bake":
+        return int(bake_command.run(options, interrupt.check))
+    commands = {
+        "check": bake_command.run_check,
+        "figure": figure_command.run,
+        "retarget": retarget_command.run,
+        "walk": walk_command.run,
+    }
+    return int(commands[options.command](options))
 
 
 def _fail(words: str, code: Exit) -> Exit:
