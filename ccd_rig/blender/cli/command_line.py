@@ -73,7 +73,8 @@ def main(argv: Sequence[str]) -> int:
         places = [place for name, place in vars(options).items() if name in ("output", "report")]
         if len(places) == 2 and not any(places):
             raise UsageError("nothing would be kept: name --output, --report or both")
-        return int(options.run(options, interrupt.check))
+        with files.report_alone(options):
+            return int(options.run(options, interrupt.check))
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:

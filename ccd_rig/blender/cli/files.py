@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import enum
 import errno
 import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -61,6 +62,29 @@ class UsageError(Exception):
 def say(words: str) -> None:
     """Print lines on standard output."""
     print(_lines(words), flush=True)
+
+
+@contextlib.contextmanager
+def report_alone(options: argparse.Namespace) -> Iterator[None]:
+    """Send all else, Blender's words too, to standard error if the report goes to /dev/stdout."""
+    path = getattr(options, "report", None)
+    try:
+        is_there = path is not None and os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:  # it is a new file, or there is no standard output
+        is_there = False
+    if not is_there:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    options.report = Path(f"/dev/fd/{kept}")
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def complain(words: str) -> None:

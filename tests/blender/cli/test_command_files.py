@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import bpy
 import pytest
@@ -231,3 +232,21 @@ def test_a_link_stays_a_link(cli, shot, tmp_path):
     assert cli.main(["bake", str(shot), "--report", str(tmp_path / "link.json"), "--frames", "1-2"]) == 0
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "real.json").read_text())["frames_solved"] == 2
+
+
+def test_a_report_on_standard_output_is_all_that_is_there(cli, shot, monkeypatch, capfd):
+    """A pipe takes the place of standard output, as another program reads it."""
+    reading, writing = os.pipe()
+    before = os.dup(1)
+    os.dup2(writing, 1)
+    try:
+        with open(1, "w", encoding="utf-8", closefd=False) as stream:
+            monkeypatch.setattr(sys, "stdout", stream)
+            assert cli.main(["bake", str(shot), "--report", "/dev/stdout"]) == 0
+    finally:
+        os.dup2(before, 1)
+        for each in (before, writing):
+            os.close(each)
+    with open(reading, encoding="utf-8") as pipe:
+        assert json.load(pipe)["frames_reached"] == 9
+    assert "9 of 9 frames reached" in capfd.readouterr().err
