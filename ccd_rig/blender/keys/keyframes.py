@@ -149,6 +149,8 @@ def _kept(
 ) -> NDArray[np.bool_]:
     """Return a mask of the old keys to keep, by their frames: outside [start, end]."""
     outside = (old < np.float32(start)) | (old > np.float32(end))
+    if not outside.any():
+        return outside
     # A key that Blender would merge with a new one at its next update is dropped here.
     after = np.searchsorted(fresh, old)
     for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(fresh) - 1)):
@@ -209,6 +211,8 @@ def _continued(
 
     None: it plays there as before with the kept keys alone, or has none to lead to.
     """
+    if still is None and not len(times):
+        return None
     place, side = edge + way * frame, np.flatnonzero(kept & (way * times > way * edge))
     line = _CONSTANT if interpolation == "CONSTANT" else _LINEAR
     if old is None or not len(side):

@@ -245,6 +245,17 @@ def test_on_a_straight_level_line_the_cycle_goes_on_as_it_is(cycle):
     assert np.abs(result.plan.moved).max() < 0.01
 
 
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize("length", [2.0, 2.003, 2.01])
+def test_a_walk_that_goes_on_keeps_its_speed_to_the_last_frame(cycle, start, length):
+    """However much of a frame is left of the way: its last frame is within one of the end."""
+    time = timeline(cycle, length, STEP, WalkSettings(start=start, stop=False))
+    steps = np.diff(time.phases)
+    np.testing.assert_allclose(steps[-10:], STEP, rtol=1e-9)
+    left = length / cycle.speed - (time.phases[-1] - time.phases[0])
+    assert -1e-9 < left < STEP
+
+
 GROUNDS = {
     "level": (AHEAD, None, {}),
     "circle": (
@@ -614,7 +625,7 @@ def standing_wall():
         ([(1.0, 1.0, 0.0), (1.0, 1.0, 5.0)], None, "no length"),
         ([(1.0, 1.0, 0.0)], None, "two points"),
         ([(0.0, 0.0, 0.0), (0.0, math.nan, 0.0)], None, "not a number"),
-        ([(0.0, 0.0, 0.0), (0.0, -0.2, 0.0)], None, "shorter than half a step"),
+        ([(0.0, 0.0, 0.0), (0.0, -0.2, 0.0)], None, "shorter than half a leg"),
         ([(0.0, 0.0, 0.0), (0.0, -0.45, 0.0)], None, "too short"),
         ([(40.0, 0.0, 0.0), (40.0, -5.0, 0.0)], surface(lambda x, y: 0.0 * x), "no ground below the start"),
         (AHEAD, holed(), r"no ground at 1\.[89]"),
@@ -664,6 +675,25 @@ def test_a_leg_folds_in_all_its_joints_alike():
         np.testing.assert_allclose(sum(put), line, atol=1e-3)  # the solve does the rest
         factors = [angle_between(a, b) / bend for (a, b), bend in zip(pairwise(put), bends, strict=True)]
         assert factors[0] == pytest.approx(factors[1], rel=1e-6)
+
+
+def test_a_short_leg_that_is_straight_in_its_cycle_folds_as_smoothly_as_before_and_after():
+    """Its two joints are bent by 60 and 6 degrees, and not at all in the middle frame."""
+    parts = np.abs(np.linspace(-1.0, 1.0, 21))[:, None]
+    ways = np.cumsum(np.radians((0.0, 60.0, -6.0)) * parts, axis=1)
+    lengths = 0.4, 0.3, 0.2
+    links = [
+        size * np.stack((np.zeros(21), np.sin(way), -np.cos(way)), axis=1)
+        for size, way in zip(lengths, ways.T, strict=True)
+    ]
+    still = [np.tile((1.0, 0.0, 0.0, 0.0), (21, 1))] * 3
+    shortest = np.linalg.norm(sum(links), axis=1).min()
+    line = np.tile((0.0, 0.0, -0.9 * shortest), (21, 1))
+    put = [turned(turn, link) for turn, link in zip(_fold(links, still, line), links, strict=True)]
+    np.testing.assert_allclose(sum(put), line, atol=1e-3)
+    for above, below in pairwise(put):
+        bends = [angle_between(a, b) for a, b in zip(above, below, strict=True)]
+        assert np.abs(np.diff(bends)).max() < np.radians(6.0)  # the cycle's in a frame
 
 
 def angle_between(a, b):
