@@ -267,7 +267,8 @@ def _continued(
         _unlink(keys, last, way, _FREE if halves is None else _ALIGNED)
         if way < 0:
             keys["interpolation"][last], added["interpolation"][-1] = _BEZIER, line
-    if way > 0 and kind != _LINEAR and old["interpolation"][near, 0] == _LINEAR:
+    is_line = keys["interpolation"][last, 0] == _LINEAR  # whose slope beyond the key its neighbour gives
+    if is_line and not (kind == old["interpolation"][near, 0] == _LINEAR):
         rest += _slope(fcurve, keys, way, frame)
     return _in_a_row([(added, np.full(len(added["co"]), pieces is not None)), *rest][::way])
 

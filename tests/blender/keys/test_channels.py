@@ -509,3 +509,22 @@ def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, int
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
     assert [curve.evaluate(frame) for frame in frames] == pytest.approx(before, abs=1e-4)
+
+
+@pytest.mark.parametrize("interpolation", ["BEZIER", "SINE", "LINEAR"])
+@pytest.mark.parametrize("span", [(50, 60), (-60, -50)])
+def test_one_key_with_linear_extrapolation_keeps_both_slopes(channels, writing, interpolation, span):
+    """Its handles give them: 0.1 a frame before it, and 0.3 after it."""
+    armature_object = make_armature()
+    armature_object.pose.bones["upper"].keyframe_insert("location", frame=1)
+    for curve in channels.fcurves_of(armature_object):
+        curve.extrapolation, key = "LINEAR", curve.keyframe_points[0]
+        key.interpolation, key.handle_left_type, key.handle_right_type = interpolation, "FREE", "FREE"
+        key.handle_left, key.handle_right = (-1.0, -0.2), (3.0, 0.6)
+    frames = [frame for frame in range(-90, 90, 3) if not span[0] <= frame <= span[1]]
+    slopes = (0.0, 0.0) if interpolation == "LINEAR" else (0.1, 0.3)
+    keys = [writing.BoneKeys("upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
+    curve = curves_by_path(channels, armature_object)['pose.bones["upper"].location', 0]
+    wanted = [(frame - 1) * slopes[frame > 1] for frame in frames]
+    assert [curve.evaluate(frame) for frame in frames] == pytest.approx(wanted, abs=1e-4)
