@@ -1,4 +1,14 @@
 cdef int[::1] counts(Py_ssize_t count)
+@cython.locals(values=double[::1], k=cython.Py_ssize_t)
+cdef double[::1] checked_doubles(tables, name, Py_ssize_t count)
+@cython.locals(values=double[::1], k=cython.Py_ssize_t)
+cdef double[::1] checked_sizes(tables, name, Py_ssize_t count)
+@cython.locals(row=cython.Py_ssize_t, k=cython.Py_ssize_t, square=cython.double)
+cdef check_units(name, double[::1] values, Py_ssize_t width, Py_ssize_t count)
+@cython.locals(values=int[::1], k=cython.Py_ssize_t)
+cdef int[::1] checked_indices(tables, name, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most)
+@cython.locals(starts=int[::1], k=cython.Py_ssize_t)
+cdef int[::1] checked_starts(tables, name, Py_ssize_t count, Py_ssize_t most)
 
 cdef class Problem:
     cdef readonly Py_ssize_t joints, goals, columns, rows, slides, couplings, steps

@@ -44,28 +44,28 @@ def checked_doubles(tables, name, count):
     view = memoryview(tables[name])
     if view.format != "d" or not view.c_contiguous or view.nbytes != 8 * count:
         raise ValueError(f"kernel: {name} must be {count} doubles")
-    values = array("d", view.tobytes())
-    for value in values:
-        if not -LARGEST <= value <= LARGEST:
+    values = array("d", view.tobytes() or bytes(8))
+    for k in range(count):
+        if not -LARGEST <= values[k] <= LARGEST:
             raise ValueError(f"kernel: {name} must be finite, and at most {LARGEST:g}")
-    return values if count else zeros(1)
+    return values
 
 
 def checked_sizes(tables, name, count):
     """A copy of a table of `count` finite doubles, 0 or more."""
     values = checked_doubles(tables, name, count)
-    for value in values:
-        if value < 0.0:
+    for k in range(count):
+        if values[k] < 0.0:
             raise ValueError(f"kernel: {name} must be 0 or more")
     return values
 
 
-def check_units(name, values, width, count=-1):
-    """Raise ValueError unless rows of a table have length 1; all rows, or the first `count`."""
-    for row in range(len(values) // width if count < 0 else count):
+def check_units(name, values, width, count):
+    """Raise ValueError unless the `count` rows of a table have length 1."""
+    for row in range(count):
         square = 0.0
-        for value in values[width * row : width * (row + 1)]:
-            square += value * value
+        for k in range(width * row, width * (row + 1)):
+            square += values[k] * values[k]
         if fabs(square - 1.0) > UNIT_SLACK:
             raise ValueError(f"kernel: rows of {name} must have length 1")
 
@@ -75,11 +75,11 @@ def checked_indices(tables, name, count, least, most):
     view = memoryview(tables[name])
     if view.format != "i" or not view.c_contiguous or view.nbytes != 4 * count:
         raise ValueError(f"kernel: {name} must be {count} ints")
-    values = array("i", view.tobytes())
-    for value in values:
-        if not least <= value <= most:
-            raise ValueError(f"kernel: {name} must be {least} to {most}, not {value}")
-    return values if count else counts(1)
+    values = array("i", view.tobytes() or bytes(4))
+    for k in range(count):
+        if not least <= values[k] <= most:
+            raise ValueError(f"kernel: {name} must be {least} to {most}, not {values[k]}")
+    return values
 
 
 class Problem:
@@ -133,9 +133,10 @@ class Problem:
         self.rest = checked_doubles(tables, "rest", 4 * joints)
         self.limit = checked_doubles(tables, "limit", LIMIT_WIDTH * joints)
         self.region = checked_doubles(tables, "region", LIMIT_WIDTH * joints)
-        for name, rows in (("limit", self.limit), ("region", self.region)):
-            if not are_rows_known(rows, LIMIT_WIDTH * joints):
-                raise ValueError(f"kernel: {name} has a row of an unknown kind")
+        if not are_rows_known(self.limit, LIMIT_WIDTH * joints):
+            raise ValueError("kernel: limit has a row of an unknown kind")
+        if not are_rows_known(self.region, LIMIT_WIDTH * joints):
+            raise ValueError("kernel: region has a row of an unknown kind")
         self.width = checked_indices(tables, "width", joints, 0, 3)
         self.metric = checked_doubles(tables, "metric", 4 * joints)
         self.mobility = checked_doubles(tables, "mobility", 3 * joints)
@@ -144,8 +145,8 @@ class Problem:
             self.likes_regions = self.likes_regions or self.region[LIMIT_WIDTH * i] != 0.0
         self.max_step = checked_sizes(tables, "max_step", joints)
         self.comfort = checked_sizes(tables, "comfort", joints)
-        for tolerance in self.comfort:
-            self.has_comfort = self.has_comfort or tolerance > 0.0
+        for i in range(joints):
+            self.has_comfort = self.has_comfort or self.comfort[i] > 0.0
         self.mass = checked_sizes(tables, "mass", joints)
         self.mass_point = checked_doubles(tables, "mass_point", 3 * joints)
         self.total_mass = 0.0
@@ -176,8 +177,8 @@ class Problem:
 
     def check_joints(self):
         """Raise ValueError unless the joints' tables fit each other."""
-        check_units("rest", self.rest, 4)
-        check_units("metric", self.metric, 4)
+        check_units("rest", self.rest, 4, self.joints)
+        check_units("metric", self.metric, 4, self.joints)
         check_units("slide_axis", self.slide_axis, 3, self.slides)
         check_units("coupled_axis", self.coupled_axis, 3, self.couplings)
         for i in range(self.joints):

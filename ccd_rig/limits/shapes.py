@@ -680,7 +680,7 @@ class Comfort:
 
 def limit_row(limit: Limit | None) -> Row:
     """The row of the kernel that stands for `limit`; shared, not to be changed."""
-    return kind_row(0.0, ()) if limit is None else limit.row
+    return _FREE if limit is None else limit.row
 
 
 def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
@@ -874,6 +874,10 @@ def kind_row(kind: float, numbers: Iterable[float]) -> Row:
     row = array("d", (kind, *_IDENTITY, *numbers))
     row.extend([0.0] * (LIMIT_WIDTH - len(row)))
     return row
+
+
+_FREE = kind_row(0.0, ())
+"""The row of no limit."""
 
 
 def _twist(lower: float, upper: float) -> Components:
