@@ -67,7 +67,9 @@ def bake(
     Raises:
         CCDRigError: the set-up cannot be baked, or nothing would be keyed. Nothing has changed then.
     """
-    return run(bake_steps(scene, armature_object, settings), progress)
+    with clamps.suspended():
+        shares = SharedBake(can_change=progress is not None)
+        return run(bake_in_shared_scene(scene, armature_object, settings, shares), progress)
 
 
 def bake_steps(
@@ -116,6 +118,7 @@ class SharedBake:
     # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
     scene: SharedScene | None = None
     clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
+    can_change: bool = True  # whether the file may be edited between two items of the bake
     solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
 
 
@@ -277,7 +280,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
-    state = present_state(armature_object)
+    state = present_state(armature_object) if shares.can_change else None
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it

@@ -426,10 +426,15 @@ class RigLayout:
         """The properties of pose bones that `rows` needs."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         slots: dict[str, Slots] = dict.fromkeys(names, self.slots)
-        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
-        if whole := [*self.placer.parents, *self.slots[pairs].tolist()]:
-            names["matrix"], slots["matrix"] = 16, whole
+        if self.placed:
+            names["matrix"], slots["matrix"] = 16, self.placed
         return Watched(self.count, names, slots)
+
+    @property
+    def placed(self) -> list[int]:
+        """Slots of the bones whose evaluated matrices `rows` needs; of all others it reads channels."""
+        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
+        return [*self.placer.parents, *self.slots[pairs].tolist()]
 
     def fits(self, seen: NDArray[np.float32]) -> bool:
         """Whether the values of pose bones can be read with this layout: no rotation mode has changed."""
@@ -464,7 +469,7 @@ class RigLayout:
         whole = values["matrix"].reshape(len(values["matrix"]), -1, 4, 4).swapaxes(2, 3).astype(np.float64)
         for number, j in enumerate(self.shown):
             heads, frames = [], []
-            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `watched`
+            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `placed`
                 matrix = whole[:, len(self.placer.parents) + k]
                 columns = matrix[:, :3, :3]
                 sizes = np.linalg.norm(columns, axis=1) * np.sign(np.linalg.det(columns))[:, None]
@@ -554,7 +559,13 @@ def layout(
             coupled offset that the bone's location cannot make; a coupled offset without a driver.
         InvalidInput: a negative chain length, or joint settings that Joint refuses.
     """
-    _require_posed(armature_object)
+    if armature_object is None or armature_object.type != "ARMATURE":
+        name = "nothing" if armature_object is None else f"object '{armature_object.name}'"
+        raise RigError(f"{name} is not an armature: choose an armature object")
+    if armature_object.data.pose_position == "REST":
+        raise RigError(
+            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
+        )
     pose_bones = armature_object.pose.bones
     masses = dict(masses or {})
     in_chains, between = _collect(armature_object, chains, masses, joint_settings)
@@ -716,19 +727,6 @@ def _locked_settings(
         name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
         for name in between
     }
-
-
-def _require_posed(armature_object: Any) -> None:
-    if armature_object is None or armature_object.type != "ARMATURE":
-        raise RigError(f"{_label(armature_object)} is not an armature: choose an armature object")
-    if armature_object.data.pose_position == "REST":
-        raise RigError(
-            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
-        )
-
-
-def _label(armature_object: Any) -> str:
-    return "nothing" if armature_object is None else f"object '{armature_object.name}'"
 
 
 def _pose_bone(armature_object: Any, name: str) -> Any:
