@@ -119,7 +119,7 @@ class CCD_RIG_OT_live(Command, bpy.types.Operator):
         if rig.ccd_rig.live:
             live.switch(rig, False)
             return
-        result_of(checks.require(rig, context.scene))
+        result_of(checks.require(rig, context.scene, keyed=False))
         live.switch(rig, True)
 
 

@@ -22,7 +22,7 @@ from ..skeleton.rerooting import reroot
 from ..solvers.closed_forms import turning_joints
 from ..solvers.stepping import Work, result_of
 from .keys import channels
-from .keys.writer import Destination, obstacles
+from .keys.writer import Destination, obstacles, pose_obstacles
 from .properties import body, constraint_list, pose_library, solver_settings
 from .properties.body import Body, body_of
 from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, number_problems, pole_goal, value_of
@@ -48,6 +48,7 @@ def _chain_problems(
     reading: armature.RigReading,
     destination: Destination | None,
     fixed: str,
+    keyed: bool,
 ) -> Iterator[Problem | None]:
     """Yield the problems of chains, and None after each constraint and bone; `values` are of the chosen."""
     chains = {row.name: constraint_list.chain_of(armature_object, row) for row in chosen}
@@ -112,7 +113,13 @@ def _chain_problems(
         for bone in bones
         if settings[bone.name]["slides"] or settings[bone.name]["coupled_offsets"] or bone in ends
     ]
-    yield from _key_problems(armature_object, bones, located + followers, destination)
+    pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
+    pairs += [(bone.name, "location") for bone in located + followers]
+    if keyed:
+        yield from _key_problems(armature_object, pairs, destination)
+    else:
+        for message in pose_obstacles(armature_object, pairs):
+            yield Problem("ERROR", armature_object.name, message)
 
 
 def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
@@ -164,13 +171,10 @@ def ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[
 
 def _key_problems(
     armature_object: bpy.types.Object,
-    bones: Iterable[bpy.types.PoseBone],
-    located: Iterable[bpy.types.PoseBone],
+    pairs: Sequence[tuple[str, str]],
     destination: Destination | None,
 ) -> Iterator[Problem]:
-    """Yield obstacles to keys of the bones' rotations, and of the locations of `located`."""
-    pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
-    pairs += [(bone.name, "location") for bone in located]
+    """Yield obstacles to keys of channels, pairs of bone and channel."""
     shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
     if shared:
         others = ", ".join(f"'{name}'" for name in shared)
@@ -207,6 +211,7 @@ def require(
     body_choice: str = "",
     body_helps: bool | None = None,
     first_frame: float | None = None,
+    keyed: bool = True,
 ) -> Work[Ready]:
     """Check the constraints to solve: the named ones, or all enabled ones. An item per constraint and bone.
 
@@ -214,12 +219,13 @@ def require(
         armature_object, scene, names, body_choice: as of `problems`.
         body_helps: whether the body helps; None: the armature's setting.
         first_frame: of those to solve; None: the present one.
+        keyed: whether the pose gets keys, and not only shows.
 
     Raises:
         RigError: with the first error, which keeps them from being solved, or keyed at the destination.
     """
     problems, layout, chosen = yield from _check(
-        armature_object, scene, names, destination, body_choice, body_helps, first_frame
+        armature_object, scene, names, destination, body_choice, body_helps, first_frame, keyed
     )
     for problem in problems:
         if problem.severity == "ERROR":
@@ -259,6 +265,7 @@ def _check(
     body_choice: str,
     body_helps: bool | None = None,
     first_frame: float | None = None,
+    keyed: bool = True,
 ) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None, tuple[Constraint, ...]]]:
     """Check a set-up; an item per constraint and bone.
 
@@ -306,7 +313,9 @@ def _check(
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
-            of_chains = _chain_problems(armature_object, valid, values, layout, reading, destination, fixed)
+            of_chains = _chain_problems(
+                armature_object, valid, values, layout, reading, destination, fixed, keyed
+            )
             for chain_problem in of_chains:
                 if chain_problem is None:
                     yield

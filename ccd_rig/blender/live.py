@@ -181,7 +181,7 @@ class SetUp(NamedTuple):
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
         """Check an armature; raises CCDRigError if it cannot be solved."""
-        ready = result_of(checks.require(armature_object, scene))
+        ready = result_of(checks.require(armature_object, scene, keyed=False))
         settings = single_frame.settings_of(armature_object, scene)
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
         return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))

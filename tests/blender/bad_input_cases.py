@@ -142,6 +142,8 @@ class Case:
     outside: bool = False
 
 
+KEYED = {"ways": ("bake", "cli")}
+"""Of what only keys need: Solve without Auto Keying poses."""
 IN_PLACE = {
     "options": {"destination": "CURRENT_ACTION"},
     "arguments": ("--current-action",),
@@ -299,16 +301,18 @@ CASES = [
     Case(comfort_outside_the_limit, ("'bone_1'", "comfort", "limit")),
     Case(comfort_contradicts_itself, ("'bone_1', comfort region: Min (28.65°) is above", "swap them")),
     Case(comfort_tolerance_is_nan, ("'bone_1', comfort:", "tolerance", "nan")),
-    Case(curve_locked, ("'bone_1'", "rotation_quaternion[0] is locked", "unlock it")),
-    Case(group_locked, ("'bone_1'", "is in the locked group 'bone_1'", "unlock the group")),
-    Case(curve_muted, ("'bone_1'", "rotation_quaternion[0] is muted", "unmute it")),
-    Case(curve_modified, ("'bone_1'", "modifier NOISE", "mute or remove it")),
+    Case(curve_locked, ("'bone_1'", "rotation_quaternion[0] is locked", "unlock it"), **KEYED),
+    Case(group_locked, ("'bone_1'", "is in the locked group 'bone_1'", "unlock the group"), **KEYED),
+    Case(curve_muted, ("'bone_1'", "rotation_quaternion[0] is muted", "unmute it"), **KEYED),
+    Case(curve_modified, ("'bone_1'", "modifier NOISE", "mute or remove it"), **KEYED),
     Case(rotation_driven, ("'bone_2'", "rotation_quaternion[1] has a driver", "delete or mute the driver")),
     Case(
-        rotation_mode_keyed, ("'bone_2'", "rotation mode changes by keys", "delete the keys of Rotation Mode")
+        rotation_mode_keyed,
+        ("'bone_2'", "rotation mode changes by keys", "delete the keys of Rotation Mode"),
+        **KEYED,
     ),
-    Case(rotation_mode_driven, ("'bone_2'", "rotation mode has a driver", "delete the driver")),
-    Case(strip_tweaked, ("'Rig'", "NLA strip is being tweaked", "leave tweak mode")),
+    Case(rotation_mode_driven, ("'bone_2'", "rotation mode has a driver", "delete the driver"), **KEYED),
+    Case(strip_tweaked, ("'Rig'", "NLA strip is being tweaked", "leave tweak mode"), **KEYED),
     Case(armature_linked, ("'Rig' is linked from", "library override")),
     Case(armature_in_a_locked_override, ("'Rig'", "override", "not editable", "Library Override")),
     Case(action_linked, ("Action 'RigAction' is linked from", "choose New Action"), **IN_PLACE),

@@ -198,7 +198,8 @@ def solve_current(
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
     renamed_bones.follow(armature_object)
-    ready = result_of(checks.require(armature_object, depsgraph.scene, names))
+    keyed = depsgraph.scene.tool_settings.use_keyframe_insert_auto
+    ready = result_of(checks.require(armature_object, depsgraph.scene, names, keyed=keyed))
     frame_settings = settings_of(armature_object, depsgraph.scene, settings)
     samples = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
     sample = samples[0]

@@ -63,12 +63,7 @@ def obstacles(
             "are not baked: choose NLA Strip Above"
         )
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
-    for driver in channels.drivers_of(armature_object):
-        if driver.data_path in bones and not driver.mute:
-            sentences.append(
-                f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
-                "delete or mute the driver"
-            )
+    sentences += _driver_obstacles(armature_object, keyed)
     sentences += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
     sentences += _numbered_obstacles(armature_object, bones)
     # A strip gets a new action with new F-curves; the present action continues below it.
@@ -81,6 +76,22 @@ def obstacles(
                 f"Bone '{bones[fcurve.data_path]}': {text}" for text in curve_obstacles(fcurve, span)
             ]
     return tuple(sentences)
+
+
+def pose_obstacles(armature_object: bpy.types.Object, posed: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield reasons why a pose of channels without keys could not be kept or would not show."""
+    yield from _edit_obstacles(armature_object)
+    yield from _driver_obstacles(armature_object, posed)
+
+
+def _driver_obstacles(armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]]) -> Iterator[str]:
+    bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
+    for driver in channels.drivers_of(armature_object):
+        if driver.data_path in bones and not driver.mute:
+            yield (
+                f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
+                "delete or mute the driver"
+            )
 
 
 def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
@@ -136,14 +147,19 @@ def _label(fcurve: bpy.types.FCurve) -> str:
     return f"{fcurve.data_path.rpartition('.')[2]}[{fcurve.array_index}]"
 
 
-def _object_obstacles(armature_object: bpy.types.Object, destination: Destination) -> Iterator[str]:
-    """Yield obstacles that concern the entire object."""
+def _edit_obstacles(armature_object: bpy.types.Object) -> Iterator[str]:
     where = f"Armature '{armature_object.name}'"
     override, library = armature_object.override_library, armature_object.library
     if library is not None:
         yield f"{where} is linked from '{library.filepath}': make a library override of it first"
     elif override is not None and override.is_system_override:
         yield f"{where} is an override that is not editable: use Library Override > Make > Selected first"
+
+
+def _object_obstacles(armature_object: bpy.types.Object, destination: Destination) -> Iterator[str]:
+    """Yield obstacles that concern the entire object."""
+    where = f"Armature '{armature_object.name}'"
+    yield from _edit_obstacles(armature_object)
     animation = armature_object.animation_data
     if animation is None:
         return
