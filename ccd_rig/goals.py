@@ -20,7 +20,7 @@ from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 from .maths.batch import unit_rows
-from .maths.validation import angle, frozen_rotation, frozen_vector, is_number, is_whole, shown
+from .maths.validation import angle, frozen_rotation, frozen_vector, is_number, is_whole, shown, store
 from .skeleton.joints import Skeleton
 from .skeleton.kinematics import BendAxis, Transform, bend_axis_of, forward_kinematics
 from .skeleton.pose import Pose
@@ -74,6 +74,7 @@ class Goal(ABC):
 
     Attributes:
         number: the kernel's number of the kind.
+        label: its name in messages, with fields in braces.
         target_kind: kind of the target.
         target: in model space.
         weight, priority: see `PositionGoal`.
@@ -83,6 +84,7 @@ class Goal(ABC):
     """
 
     number: ClassVar[int]
+    label: ClassVar[str]
     target_kind: ClassVar[TargetKind]
     takes_shared_joints: ClassVar[bool] = False
     __dataclass_fields__: ClassVar[dict[str, Any]]  # each kind is a dataclass
@@ -94,10 +96,23 @@ class Goal(ABC):
     max_extension = 1.0
     two_bone_tip = False
 
+    def __post_init__(self) -> None:
+        store(self, "target", _CHECKS[self.target_kind](self.target, f"{self.name}: target"))
+        lightest, heaviest = WEIGHTS
+        if not (is_number(self.weight) and lightest <= self.weight <= heaviest):
+            raise InvalidInput(
+                f"{self.name}: weight must be {lightest:g} to {heaviest:g}, not {shown(self.weight)}"
+            )
+        if not is_whole(self.priority) or self.priority < 0:
+            raise InvalidInput(
+                f"{self.name}: priority must be a whole number, 0 (served first) or more, not "
+                f"{shown(self.priority)}"
+            )
+
     @property
-    @abstractmethod
     def name(self) -> str:
         """Its name in messages."""
+        return self.label.format_map(vars(self))
 
     @abstractmethod
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
@@ -107,9 +122,14 @@ class Goal(ABC):
         """Indices of the joints that move the goal: `joints` without those that have no effect on it."""
         return set(self.joints(skeleton))
 
-    @abstractmethod
+    def chain(self, skeleton: Skeleton) -> tuple[int, ...]:
+        """Indices of the joints from the root of the goal's chain to its end."""
+        return self.joints(skeleton)
+
     def reach(self, skeleton: Skeleton) -> float:
         """The length of the goal's stretched chain."""
+        chain = self.chain(skeleton)
+        return _links(skeleton, chain) + skeleton.joints[chain[-1]].length
 
     @abstractmethod
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
@@ -159,12 +179,12 @@ class ChainGoal(Goal):
     joint: str
     chain_length: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_count(self, "chain_length")
+
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         return skeleton.chain(self.joint, self.chain_length)
-
-    def reach(self, skeleton: Skeleton) -> float:
-        chain = skeleton.chain(self.joint, self.chain_length)
-        return _links(skeleton, chain) + skeleton.joints[chain[-1]].length
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         joint = skeleton.index(self.joint)
@@ -172,6 +192,24 @@ class ChainGoal(Goal):
 
     def with_longer_chain(self, skeleton: Skeleton, joints: int, _window: int) -> Self:
         return replace(self, chain_length=len(self.joints(skeleton)) + joints)
+
+
+class EffectorGoal(Goal):
+    """A goal of a point that a joint carries."""
+
+    joint: str
+    offset: Vector | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.offset is not None:
+            store(self, "offset", frozen_vector(self.offset, f"{self.name}: offset"))
+
+    def effector(self, skeleton: Skeleton) -> Vector:
+        """The point in the joint's frame: what should reach the target, or a chain's end."""
+        if self.offset is not None:
+            return self.offset
+        return Vector((0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0))
 
 
 class FrameGoal(ChainGoal):
@@ -184,7 +222,7 @@ class FrameGoal(ChainGoal):
 
 
 @dataclass(frozen=True)
-class PositionGoal(ChainGoal):
+class PositionGoal(ChainGoal, EffectorGoal):
     """A point of a joint's bone should be at a point of model space.
 
     Attributes:
@@ -208,6 +246,7 @@ class PositionGoal(ChainGoal):
     """
 
     number: ClassVar[int] = 0
+    label: ClassVar[str] = "position goal on joint '{joint}'"
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
 
     joint: str
@@ -220,29 +259,13 @@ class PositionGoal(ChainGoal):
     extension_joints: int = 0
     two_bone_tip: bool = False
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"position goal on joint '{self.joint}'"
-
     def __post_init__(self) -> None:
-        what = self.name
-        object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
-        if self.offset is not None:
-            object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
-        _check_importance(what, self.weight, self.priority)
-        _check_count(what, "chain_length", self.chain_length)
-        _check_count(what, "extension_joints", self.extension_joints)
+        super().__post_init__()
+        _check_count(self, "extension_joints")
         if not (is_number(self.max_extension) and 0.0 < self.max_extension <= 1.0):
             raise InvalidInput(
-                f"{what}: max_extension must be above 0 and at most 1, not {shown(self.max_extension)}"
+                f"{self.name}: max_extension must be above 0 and at most 1, not {shown(self.max_extension)}"
             )
-
-    def effector(self, skeleton: Skeleton) -> Vector:
-        """The point that should reach the target, in the joint's frame."""
-        if self.offset is not None:
-            return self.offset
-        return Vector((0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0))
 
     def reach(self, skeleton: Skeleton) -> float:
         return _links(skeleton, self.joints(skeleton)) + self.effector(skeleton).length
@@ -315,6 +338,7 @@ class OrientationGoal(FrameGoal):
     """
 
     number: ClassVar[int] = 1
+    label: ClassVar[str] = "orientation goal on joint '{joint}'"
     target_kind: ClassVar[TargetKind] = TargetKind.ROTATION
 
     joint: str
@@ -322,17 +346,6 @@ class OrientationGoal(FrameGoal):
     weight: float = 1.0
     priority: int = 0
     chain_length: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"orientation goal on joint '{self.joint}'"
-
-    def __post_init__(self) -> None:
-        what = self.name
-        object.__setattr__(self, "target", frozen_rotation(self.target, f"{what}: target"))
-        _check_importance(what, self.weight, self.priority)
-        _check_count(what, "chain_length", self.chain_length)
 
 
 @dataclass(frozen=True)
@@ -347,6 +360,7 @@ class DirectionGoal(FrameGoal):
     """
 
     number: ClassVar[int] = 2
+    label: ClassVar[str] = "direction goal on joint '{joint}'"
     target_kind: ClassVar[TargetKind] = TargetKind.DIRECTION
 
     joint: str
@@ -356,24 +370,16 @@ class DirectionGoal(FrameGoal):
     priority: int = 0
     chain_length: int = 0
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"direction goal on joint '{self.joint}'"
-
     def __post_init__(self) -> None:
-        what = self.name
-        object.__setattr__(self, "axis", _unit(self.axis, f"{what}: axis"))
-        object.__setattr__(self, "target", _unit(self.target, f"{what}: target"))
-        _check_importance(what, self.weight, self.priority)
-        _check_count(what, "chain_length", self.chain_length)
+        super().__post_init__()
+        store(self, "axis", _unit(self.axis, f"{self.name}: axis"))
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         return {**super().row(skeleton), "goal_axis": unit_rows([self.axis[:]])}
 
 
 @dataclass(frozen=True)
-class PoleGoal(Goal):
+class PoleGoal(EffectorGoal):
     """A chain should bend towards a point.
 
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
@@ -393,6 +399,7 @@ class PoleGoal(Goal):
     """
 
     number: ClassVar[int] = 3
+    label: ClassVar[str] = "pole goal on the chain '{root}' to '{joint}'"
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
     takes_shared_joints: ClassVar[bool] = True
 
@@ -404,18 +411,9 @@ class PoleGoal(Goal):
     offset: Vector | None = None
     angle: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"pole goal on the chain '{self.root}' to '{self.joint}'"
-
     def __post_init__(self) -> None:
-        what = self.name
-        object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
-        if self.offset is not None:
-            object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
-        object.__setattr__(self, "angle", angle(f"{what}: angle", self.angle))
-        _check_importance(what, self.weight, self.priority)
+        super().__post_init__()
+        store(self, "angle", angle(f"{self.name}: angle", self.angle))
 
     def chain(self, skeleton: Skeleton) -> tuple[int, ...]:
         """Indices of the joints from `root` to `joint`."""
@@ -427,12 +425,6 @@ class PoleGoal(Goal):
                 "name a chain of two or more joints"
             )
         return joints[joints.index(root) :]
-
-    def effector(self, skeleton: Skeleton) -> Vector:
-        """The chain's end, in the last joint's frame."""
-        if self.offset is not None:
-            return self.offset
-        return Vector((0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0))
 
     def bend_axis(self, skeleton: Skeleton) -> BendAxis:
         """The axis about which the chain bends where it is nearly straight.
@@ -455,10 +447,6 @@ class PoleGoal(Goal):
 
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         return self.chain(skeleton)[:1]
-
-    def reach(self, skeleton: Skeleton) -> float:
-        chain = self.chain(skeleton)
-        return _links(skeleton, chain) + skeleton.joints[chain[-1]].length
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         chain, bend = self.chain(skeleton), self.bend_axis(skeleton)
@@ -491,6 +479,7 @@ class BalanceGoal(Goal):
     """
 
     number: ClassVar[int] = 4
+    label: ClassVar[str] = "balance goal"
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
 
     target: Vector
@@ -501,24 +490,18 @@ class BalanceGoal(Goal):
     chain_length: int = 0
     direction: Vector | None = None
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return "balance goal"
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
+        super().__post_init__()
         axes = self.axes if isinstance(self.axes, Sequence | np.ndarray) else ()
         if len(axes) != 3 or not any(axes):
             must = "axes must be three of True and False, one at least True"
             raise InvalidInput(f"balance goal: {must}, not {shown(self.axes)}")
-        object.__setattr__(self, "axes", tuple(bool(axis) for axis in axes))
-        _check_importance("balance goal", self.weight, self.priority)
-        _check_count("balance goal", "chain_length", self.chain_length)
+        store(self, "axes", tuple(bool(axis) for axis in axes))
+        _check_count(self, "chain_length")
         if self.chain_length and self.joint is None:
             raise InvalidInput("balance goal: chain_length is counted from a joint: name it")
         if self.direction is not None:
-            object.__setattr__(self, "direction", _unit(self.direction, "balance goal: direction"))
+            store(self, "direction", _unit(self.direction, "balance goal: direction"))
 
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         """Indices of the joints that may turn for the balance, parents before children, locked ones too."""
@@ -543,8 +526,8 @@ class BalanceGoal(Goal):
         count = sum(self.axes)
         if count == 3:
             return {"goal_scale": 1.0}
-        alone = Vector([float(counts == (count == 1)) for counts in self.axes])
-        axis = alone if self.direction is None else self.direction
+        model_axis = Vector([float(counts == (count == 1)) for counts in self.axes])
+        axis = model_axis if self.direction is None else self.direction
         return {"goal_axis": unit_rows([axis[:]]), "goal_scale": float(count == 2)}
 
     def check(self, skeleton: Skeleton) -> None:
@@ -586,18 +569,17 @@ def _unit(value: Vector, what: str) -> Vector:
     return vector.normalized().freeze()
 
 
-def _check_importance(what: str, weight: float, priority: int) -> None:
-    lightest, heaviest = WEIGHTS
-    if not (is_number(weight) and lightest <= weight <= heaviest):
-        raise InvalidInput(f"{what}: weight must be {lightest:g} to {heaviest:g}, not {shown(weight)}")
-    if not is_whole(priority) or priority < 0:
-        raise InvalidInput(
-            f"{what}: priority must be a whole number, 0 (served first) or more, not {shown(priority)}"
-        )
+_CHECKS: dict[TargetKind, Any] = {
+    TargetKind.POINT: frozen_vector,
+    TargetKind.DIRECTION: _unit,
+    TargetKind.ROTATION: frozen_rotation,
+}
+"""Functions that check and freeze a target."""
 
 
-def _check_count(what: str, field: str, count: int) -> None:
+def _check_count(goal: Goal, field: str) -> None:
+    count = getattr(goal, field)
     if not is_whole(count) or count < 0:
         raise InvalidInput(
-            f"{what}: {field} must be a whole number, 0 (the whole chain) or more, not {shown(count)}"
+            f"{goal.name}: {field} must be a whole number, 0 (the whole chain) or more, not {shown(count)}"
         )

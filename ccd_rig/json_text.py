@@ -129,6 +129,17 @@ def decoded(kind: Any, value: Any, place: str) -> Any:
     return value if kind is float and type(value) is int else _of_type(value, kind, words, place)
 
 
+def encoded(value: Any) -> Any:
+    """Return a value as `decoded` reads it: enums by name, dataclasses as objects, tuples as lists."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: encoded(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [encoded(each) for each in value]
+    return value.name if isinstance(value, enum.Enum) and not isinstance(value, str) else value
+
+
 def choice(value: Any, names: Collection[str], place: str) -> str:
     """Return a value that is one of these texts; raises InvalidInput."""
     if not isinstance(value, str) or value not in names:

@@ -171,7 +171,6 @@ def status_drawer(percent: float, words: str) -> Callable[[bpy.types.Header, bpy
 
 
 class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
-    bl_idname = "ccd_rig.bake"
     bl_label = "Bake to Action"
     bl_description = (
         "Solve each frame of the range and key the chains' rotations. "
@@ -203,7 +202,6 @@ def no_rig(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.bake_all"
     bl_label = "Bake All Rigs"
     bl_description = (
         "Bake all armatures of the scene that have enabled CCD constraints, each with its own options, over "
@@ -232,7 +230,6 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_farm(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.farm"
     bl_label = "Write Farm Job"
     bl_description = (
         "Write a job bundle (Open Job Description) that bakes all armatures of the saved file with enabled "
@@ -296,7 +293,6 @@ def no_findings(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.go_to_frame"
     bl_label = "Go to Frame of Report"
     bl_description = "Go to the frame where this is worst, and show the constraint that it is about"
 
@@ -329,7 +325,6 @@ SOFT = 0.05
 
 
 class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.report_fix"
     bl_label = "Fix"
     bl_description = "Change the setting that helps here; then bake again"
 
@@ -410,7 +405,6 @@ def _short(name: str) -> str:
 
 
 class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.report_markers"
     bl_label = "Mark Findings"
     bl_description = "Mark what the report has found in the timeline, in place of its earlier markers"
 

@@ -13,7 +13,7 @@ from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, prese
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
 from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.properties.names import named, sentence
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
@@ -25,11 +25,6 @@ SCOPES = (
     ("CHAIN", "Chain", "The chain of the active CCD constraint"),
     ("ALL", "All Bones", "All bones of the armature"),
 )
-
-
-def sentence(words: str) -> str:
-    """Capitalise the first letter of a message that does not begin with a user's name."""
-    return words[:1].upper() + words[1:]
 
 
 class LimitCommand(Dialog):
@@ -52,7 +47,7 @@ class LimitCommand(Dialog):
             raise RigError(sentence(str(error))) from error
         command.redraw_views(context)
         notes = [sentence(note) for note in outcome.notes]
-        self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
+        self.messages = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"
         self.tell_done(f"{words}. {outcome.source}" if outcome.source else words, notes)
 
@@ -65,7 +60,6 @@ BOUNDS = (
 
 
 class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Let the limits of the selected bones end where the bones are posed now"
 
@@ -87,7 +81,6 @@ PRESETS = (
 
 
 class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_preset"
     bl_label = "Limits from Preset"
     bl_description = (
         "Give the selected bones the limits that joints of a body have, less what their rest pose has used up"
@@ -101,7 +94,6 @@ class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_preset_add"
     bl_label = "Add Limit Preset"
     bl_description = "Keep the limit of the active bone under a name, for other bones and files"
     bl_options = AddPresetBase.bl_options
@@ -130,7 +122,6 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limit_preset_apply"
     bl_label = "Apply Limit Preset"
     bl_description = "Give the active bone and the selected ones the limit that this preset keeps"
 
@@ -142,7 +133,6 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_ik"
     bl_label = "Limits from Blender's IK"
     bl_description = (
         "Take over what the selected bones allow Blender's own IK: locked axes, ranges, stiffness"
@@ -153,7 +143,6 @@ class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_constraints"
     bl_label = "Limits from Limit Rotation"
     bl_description = (
         "Take over the ranges of the Limit Rotation constraints of the selected bones. The constraints stay"
@@ -170,7 +159,6 @@ SOURCES = (
 
 
 class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_from_action"
     bl_label = "Limits from Action"
     bl_description = (
         "Learn limits from the motion of the selected bones: a hinge where a bone turns about one axis, else "
@@ -203,8 +191,8 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         layout.prop(self, "percentile")
         layout.prop(self, "comfort")
         layout.prop(self, "hinge_tolerance")
-        if self.told:
-            draw_lines(layout, self.told)
+        if self.messages:
+            draw_lines(layout, self.messages)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         try:
@@ -220,7 +208,6 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_copy"
     bl_label = "Copy Limit"
     bl_description = "Give other bones the limit of the active bone, in their own axes"
 
@@ -229,7 +216,6 @@ class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
 
 
 class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.limits_mirror"
     bl_label = "Mirror Limits"
     bl_description = (
         "Give the bones on the other side the mirrored limits of the selected bones. Where both sides are "
@@ -249,7 +235,6 @@ def no_coupled_offset(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.coupled_offset_add"
     bl_label = "Add Coupled Offset"
     bl_description = "Let the active bone shift as a hinge turns: its own, or that of a parent"
 
@@ -260,7 +245,6 @@ class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.coupled_offset_remove"
     bl_label = "Remove Coupled Offset"
     bl_description = "Remove this coupled offset; the bone stays where it is"
 
@@ -273,7 +257,6 @@ class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.offset_point_add"
     bl_label = "Add Point"
     bl_description = "Add a point to the curve of this coupled offset, beyond its last one"
 
@@ -286,7 +269,6 @@ class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.offset_point_remove"
     bl_label = "Remove Point"
     bl_description = "Remove this point from the curve of the coupled offset, which needs two at least"
 

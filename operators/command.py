@@ -16,149 +16,9 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.scene.evaluation import shown_range
-from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.errors import CCDRigError, RigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
-
-
-class Command:
-    """An operator that gives a reason when it is disabled, and reports errors as messages.
-
-    It precedes `bpy.types.Operator` in the bases of a class that defines `run`, and mostly `why_grey`.
-    """
-
-    bl_options: Any = {"REGISTER", "UNDO"}
-
-    @staticmethod
-    def why_grey(context: bpy.types.Context) -> str:
-        """Reason why the button is grey, for its tooltip; empty if the command can be called."""
-        return ""
-
-    @classmethod
-    def poll(cls: Any, context: bpy.types.Context) -> bool:
-        reason = cls.why_grey(context)
-        if reason:
-            cls.poll_message_set(translated(reason, TOOLTIPS))
-        return not reason
-
-    def run(self, context: bpy.types.Context) -> set[str] | None:
-        """Do the work; returns the operator's result if it is not FINISHED.
-
-        Raises:
-            CCDRigError: the work cannot be done, and nothing was changed.
-        """
-        raise NotImplementedError
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        try:
-            result = self.run(context) or {"FINISHED"}
-        except CCDRigError as error:
-            self.tell("ERROR", str(error))
-            return {"CANCELLED"}
-        if (rig := active_rig(context)) is not None:
-            live.show_edit(rig)
-        return result
-
-    def ask(self: Any, context: bpy.types.Context) -> set[str]:
-        """Ask for the options in a dialog before the work; in the background use the present ones."""
-        if bpy.app.background:
-            return set(self.execute(context))
-        return set(context.window_manager.invoke_props_dialog(self))
-
-    def tell(self: Any, level: str, words: str) -> None:
-        """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.
-
-        The status bar shows the last message alone: warnings follow the result.
-
-        Args:
-            level: one of INFO, WARNING and ERROR.
-            words: the English message.
-        """
-        self.report({level}, translated(words, REPORTS))
-
-    def tell_done(self, words: str, warnings: Iterable[str]) -> None:
-        """Show the result, and then its warnings."""
-        self.tell("INFO", words)
-        for warning in warnings:
-            self.tell("WARNING", warning)
-
-
-class Dialog(Command):
-    """A command with options and the messages of its last run in the redo panel.
-
-    Attributes:
-        fields: names of the options in the redo panel.
-        told: messages, a line each.
-    """
-
-    fields: tuple[str, ...] = ()
-    told = ""
-
-    def draw(self: Any, _context: bpy.types.Context) -> None:
-        self.layout.use_property_split = True
-        for name in self.fields:
-            self.layout.prop(self, name)
-        if self.told:
-            draw_lines(self.layout, self.told)
-
-
-class FrameRange(Command):
-    """A command over a range of frames."""
-
-    frame_start: ONCE.integer(
-        "Start Frame", "First frame; when not set, that of the scene or its preview range", default=1
-    )
-    frame_end: ONCE.integer(
-        "End Frame", "Last frame; when not set, that of the scene or its preview range", default=250
-    )
-
-    def fill_range(self: Any, scene: bpy.types.Scene) -> None:
-        """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
-        first, last = shown_range(scene)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start = first
-        if not self.properties.is_property_set("frame_end"):
-            self.frame_end = last
-
-
-class JsonFile(Command):
-    """A command that asks for a JSON file; the file browser lists no other files."""
-
-    filename_ext = ".json"
-    filter_glob: LAST.text("Files", "Which files are listed", default="*.json", options={"HIDDEN"})
-
-    @property
-    def path(self: Any) -> Path:
-        """The chosen file."""
-        return Path(bpy.path.abspath(self.filepath))
-
-
-def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
-    """Draw the messages of a command in its redo panel, a line each, broken to the panel's width.
-
-    A command keeps the words as an attribute, which lasts as long as the panel. A property would appear in
-    Blender's Info log with every call, and as an argument to scripts.
-    """
-
-    def fits(text: str) -> bool:  # Chinese and Japanese characters are two letters wide
-        return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text) <= WIDTH
-
-    lines = layout.box().column(align=True)
-    for line in words.splitlines():
-        for text in broken(translated(line), fits):
-            lines.label(text=text, translate=False)
-
-
-def redraw_views(context: bpy.types.Context) -> None:
-    """Redraw all areas of the window; views draw what is in no data-block only when they are redrawn."""
-    for area in context.screen.areas if context.screen is not None else ():
-        area.tag_redraw()
-
-
-def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
-    """Names of the bones selected in Pose Mode, in the armature's order; none in other modes."""
-    selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}
-    return [bone.name for bone in rig.pose.bones if bone.name in selected]
 
 
 # Reasons why buttons are grey; empty where they are not -----------------------------------------------------
@@ -225,3 +85,157 @@ def none_enabled(context: bpy.types.Context) -> str:
     if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):
         return f"All constraints of '{active_rig(context).name}' are disabled: enable one"
     return ""
+
+
+# Base classes ----------------------------------------------------------------------------------------------
+
+
+class Command:
+    """An operator that gives a reason when it is disabled, and reports errors as messages.
+
+    It precedes `bpy.types.Operator` in the bases of a class that defines `run`, and `why_grey` if the command
+    needs more than an armature. Class CCD_RIG_OT_solve is the operator ccd_rig.solve.
+    """
+
+    bl_options: Any = {"REGISTER", "UNDO"}
+
+    why_grey = staticmethod(no_armature)
+    """Reason why the button is grey, for its tooltip; empty if the command can be called."""
+
+    def __init_subclass__(cls) -> None:
+        kind, _, name = cls.__name__.partition("_OT_")
+        if kind == "CCD_RIG":
+            cls.bl_idname = f"ccd_rig.{name}"
+
+    @classmethod
+    def poll(cls: Any, context: bpy.types.Context) -> bool:
+        reason = cls.why_grey(context)
+        if reason:
+            cls.poll_message_set(translated(reason, TOOLTIPS))
+        return not reason
+
+    def run(self, context: bpy.types.Context) -> set[str] | None:
+        """Do the work; returns the operator's result if it is not FINISHED.
+
+        Raises:
+            CCDRigError: the work cannot be done, and nothing was changed.
+        """
+        raise NotImplementedError
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        try:
+            result = self.run(context) or {"FINISHED"}
+        except CCDRigError as error:
+            self.tell("ERROR", str(error))
+            return {"CANCELLED"}
+        if (rig := active_rig(context)) is not None:
+            live.show_edit(rig)
+        return result
+
+    def ask(self: Any, context: bpy.types.Context) -> set[str]:
+        """Ask for the options in a dialog before the work; in the background use the present ones."""
+        if bpy.app.background:
+            return set(self.execute(context))
+        return set(context.window_manager.invoke_props_dialog(self))
+
+    def tell(self: Any, level: str, words: str) -> None:
+        """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.
+
+        The status bar shows the last message alone: warnings follow the result.
+
+        Args:
+            level: one of INFO, WARNING and ERROR.
+            words: the English message.
+        """
+        self.report({level}, translated(words, REPORTS))
+
+    def tell_done(self, words: str, warnings: Iterable[str]) -> None:
+        """Show the result, and then its warnings."""
+        self.tell("INFO", words)
+        for warning in warnings:
+            self.tell("WARNING", warning)
+
+
+class Dialog(Command):
+    """A command with options and the messages of its last run in the redo panel.
+
+    Attributes:
+        fields: names of the options in the redo panel.
+        messages: text of the dialog, a line each.
+    """
+
+    fields: tuple[str, ...] = ()
+    messages = ""
+
+    def draw(self: Any, _context: bpy.types.Context) -> None:
+        self.layout.use_property_split = True
+        for name in self.fields:
+            self.layout.prop(self, name)
+        if self.messages:
+            draw_lines(self.layout, self.messages)
+
+
+class FrameRange(Command):
+    """A command over a range of frames."""
+
+    frame_start: ONCE.integer(
+        "Start Frame", "First frame; when not set, that of the scene or its preview range", default=1
+    )
+    frame_end: ONCE.integer(
+        "End Frame", "Last frame; when not set, that of the scene or its preview range", default=250
+    )
+
+    def fill_range(self: Any, scene: bpy.types.Scene) -> None:
+        """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
+        first, last = shown_range(scene)
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = first
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = last
+
+
+class JsonFile(Command):
+    """A command that asks for a JSON file; the file browser lists no other files."""
+
+    filename_ext = ".json"
+    filter_glob: LAST.text("Files", "Which files are listed", default="*.json", options={"HIDDEN"})
+
+    @property
+    def path(self: Any) -> Path:
+        """The chosen file."""
+        return Path(bpy.path.abspath(self.filepath))
+
+
+def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
+    """Draw the messages of a command in its redo panel, a line each, broken to the panel's width.
+
+    A command keeps the words as an attribute, which lasts as long as the panel. A property would appear in
+    Blender's Info log with every call, and as an argument to scripts.
+    """
+
+    def fits(text: str) -> bool:  # Chinese and Japanese characters are two letters wide
+        return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text) <= WIDTH
+
+    lines = layout.box().column(align=True)
+    for line in words.splitlines():
+        for text in broken(translated(line), fits):
+            lines.label(text=text, translate=False)
+
+
+def redraw_views(context: bpy.types.Context) -> None:
+    """Redraw all areas of the window; views draw what is in no data-block only when they are redrawn."""
+    for area in context.screen.areas if context.screen is not None else ():
+        area.tag_redraw()
+
+
+def active_constraint(rig: bpy.types.Object) -> Any:
+    """Return the active constraint of a rig; raises RigError if none is active."""
+    if (row := constraint_list.active(rig)) is None:
+        raise RigError("No constraint is active: choose one in the list")
+    return row
+
+
+def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
+    """Names of the bones selected in Pose Mode, in the armature's order; none in other modes."""
+    selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}
+    return [bone.name for bone in rig.pose.bones if bone.name in selected]

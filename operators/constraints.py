@@ -31,7 +31,6 @@ SELECTED = (
 
 
 class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.constraint_add"
     bl_label = "Add CCD Constraint"
     bl_description = (
         "Let each selected bone reach for a target of its own: a new empty or control bone, or one other "
@@ -218,7 +217,6 @@ def copy_changed(source: Any, target: Any) -> None:
 
 
 class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.constraint_remove"
     bl_label = "Remove CCD Constraint"
     bl_description = "Remove the active constraint; its bones and its target stay as they are"
 
@@ -252,7 +250,6 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.constraints_remove"
     bl_label = "Remove Set-Up of Rig"
     bl_description = (
         "Remove all constraints of the rig, with the targets and poles that were made for them and that "
@@ -281,7 +278,6 @@ def _require_editable(context: bpy.types.Context, targets: Iterable[new_constrai
 
 
 class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.constraint_move"
     bl_label = "Move CCD Constraint"
     bl_description = "Move the active constraint up or down in the list"
 
@@ -309,7 +305,6 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.constraint_kind"
     bl_label = "Kind of CCD Constraint"
     bl_description = (
         "Change what the constraint is about. Its chain then goes up to the bone that suits the kind; a bone "
@@ -406,7 +401,6 @@ class ContactCommand(FrameRange):
 
 
 class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.contacts_find"
     bl_label = "Find Contacts"
     bl_description = (
         "Key Influence of the Plant constraints on where their bones rest on the ground, and off between, "
@@ -444,7 +438,6 @@ def _plants(rig: bpy.types.Object) -> list[str]:
 
 
 class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.feet_plant"
     bl_label = "Plant Selected Feet"
     bl_description = (
         "Plant the selected bones, carried by the bone that carries the whole figure, and key when they rest "
@@ -490,7 +483,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         except CCDRigError as error:
             # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
-                new_constraints.hold_height(rig, planted.fresh)
+                new_constraints.hold_height(rig, planted.new)
             self.results = f"Planted all the time. {error}"
             self.tell("WARNING", self.results)
             return

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Drag bones with the pointer: their chains follow within limits, and pinned bones stay.
-
-The pointer moves the grabbed point in world space, at its depth, along axes and in steps.
-"""
+"""Drag bones with the pointer: their chains follow within limits, and pinned bones stay."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import bpy
-from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.drag.session import NEXT_PIN, Pulled, Session, pin_words
@@ -17,97 +12,13 @@ from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, ONCE
+from ..ccd_rig.blender.viewport.pointer import Axes, motion, place_on, ray_at, stepped
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import command
 from .command import Command, selected_bones
 
-PARALLEL = 0.02
-"""Sine of the angle between a view ray and an axis or plane below which their intersection is unstable."""
 PRECISE = 0.1
 """Factor of the pointer's motion with Shift, and of steps with Ctrl and Shift."""
-
-
-class Ray(NamedTuple):
-    """View ray: a point and its direction, in world space."""
-
-    origin: Vector
-    direction: Vector
-
-
-class Axes(NamedTuple):
-    """Axes to which a motion is constrained.
-
-    Attributes:
-        matrix: unit axes as columns, in world space.
-        names: of the free axes, of X, Y and Z.
-    """
-
-    matrix: Matrix
-    names: str
-
-    def free(self) -> list[Vector]:
-        """Free axes as unit vectors in world space."""
-        return [self.matrix.col["XYZ".index(name)].to_3d() for name in self.names]
-
-
-def motion(place: Vector, rays: tuple[Ray, Ray], forward: Vector, axes: Axes | None) -> Vector:
-    """Return the motion of a point since the press.
-
-    Args:
-        place: the grabbed point, in world space.
-        rays: under the pointer at the press, and at present.
-        forward: direction of the view, normal to the plane of the pointer's motion.
-        axes: to which the motion is constrained; None: to the view plane.
-    """
-    in_view: Any = _on_plane(place, forward, rays[1]) - _on_plane(place, forward, rays[0])
-    if axes is None or len(axes.names) == 3:
-        return in_view
-    free = axes.free()
-    if len(free) == 1:
-        axis: Any = free[0]
-        ends = [_along(place, axis, ray) for ray in rays]
-        start, end = ends
-        return axis * (in_view.dot(axis) if start is None or end is None else end - start)
-    normal: Any = free[0].cross(free[1])
-    if any(abs(ray.direction.normalized().dot(normal)) < PARALLEL for ray in rays):
-        return in_view - normal * in_view.dot(normal)
-    return _on_plane(place, normal, rays[1]) - _on_plane(place, normal, rays[0])
-
-
-def stepped(delta: Vector, step: float, axes: Axes | None) -> Vector:
-    """Round a motion to steps along its axes, or along the world's."""
-    matrix = Matrix.Identity(3) if axes is None else axes.matrix
-    along = matrix.transposed() @ delta
-    return matrix @ Vector([round(part / step) * step for part in along])
-
-
-def place_on(head: Vector, tail: Vector, ray: Ray) -> float:
-    """Return the point of a bone nearest to a view ray, as a part of its length, 0 to 1."""
-    bone: Any = tail - head
-    if bone.length < 1e-12:
-        return 0.0
-    along = _along(head, bone.normalized(), ray)
-    if along is None:  # seen from its end
-        return 1.0
-    return min(max(along / bone.length, 0.0), 1.0)
-
-
-def _on_plane(place: Vector, normal: Vector, ray: Ray) -> Vector:
-    """Intersect a ray with the plane through a point; the point itself if they are parallel."""
-    slope = ray.direction.dot(normal)
-    if abs(slope) < 1e-9:
-        return place.copy()
-    return ray.origin + ray.direction * ((place - ray.origin).dot(normal) / slope)
-
-
-def _along(place: Vector, axis: Vector, ray: Ray) -> float | None:
-    """Coordinate along an axis through a point that is nearest to a ray; None if both are parallel."""
-    direction = ray.direction.normalized()
-    cosine = axis.dot(direction)
-    if 1.0 - cosine * cosine < PARALLEL * PARALLEL:
-        return None
-    between = ray.origin - place
-    return float((between.dot(axis) - between.dot(direction) * cosine) / (1.0 - cosine * cosine))
 
 
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
@@ -118,7 +29,6 @@ BONE_ORIENTATIONS = {"LOCAL", "NORMAL", "GIMBAL"}  # Blender's orientations whos
 
 
 class CCD_RIG_OT_drag(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.drag"
     bl_label = "Drag Bones"
     bl_description = (
         "Pull the selected bones: their chains follow inside limits and comfort. Pinned bones stay, and "
@@ -164,7 +74,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         if self.pick and not _select_at(context, self._at):
             return {"PASS_THROUGH"}
         if self.pick:
-            self.along = place_on(*_ends(context.active_pose_bone), _ray(context, self._at))
+            self.along = place_on(*_ends(context.active_pose_bone), ray_at(context, self._at))
         self._take_selected(context)
         try:
             self._drag = self._session(context)
@@ -175,7 +85,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         self._place = _place(bone, self.along)
         if not self.pick:  # the pulled point moves as far as the pointer, wherever the pointer began
             self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
-        self._press, self._button = _ray(context, self._at), event.type if self.pick else ""
+        self._press, self._button = ray_at(context, self._at), event.type if self.pick else ""
         self._free, self._is_local, self._refusal = "", False, ""
         self._bone_axes = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
         self._delta = Vector()
@@ -270,7 +180,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         """Motion of the pointer since the press, in world space."""
         forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
         axes = self._axes if self._free else None
-        delta = motion(self._place, (self._press, _ray(context, self._at)), forward, axes)
+        delta = motion(self._place, (self._press, ray_at(context, self._at)), forward, axes)
         tools = context.scene.tool_settings
         if event.ctrl != (tools.use_snap and "INCREMENT" in tools.snap_elements):
             step = context.space_data.overlay.grid_scale * (PRECISE if event.shift else 1.0)
@@ -347,16 +257,7 @@ def _place(bone: bpy.types.PoseBone, along: float) -> Vector:
     return head.lerp(tail, along)
 
 
-def _ray(context: bpy.types.Context, at: Vector) -> Ray:
-    """View ray through a point of the region, pixels."""
-    return Ray(
-        region_2d_to_origin_3d(context.region, context.region_data, at),
-        region_2d_to_vector_3d(context.region, context.region_data, at),
-    )
-
-
 class CCD_RIG_OT_pin(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pin"
     bl_label = "Pin Bones"
     bl_description = (
         "Pin the place of the selected bones, again their rotation too, again free them: while others are "
@@ -393,7 +294,6 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_pins_clear(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pins_clear"
     bl_label = "Free All Pins"
     bl_description = "Free all pinned bones of the armature"
 

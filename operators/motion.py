@@ -34,7 +34,6 @@ def no_pairs(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelper):
-    bl_idname = "ccd_rig.retarget_source_import"
     bl_label = "Import Source"
     bl_description = (
         "Read an armature with its motion from a BVH, FBX, glTF or .blend file and take it as the source, "
@@ -47,8 +46,6 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         default=";".join(f"*{ending}" for ending in clips.CLIPS),
         options={"HIDDEN"},
     )
-
-    why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
         rig, path = active_rig(context), Path(bpy.path.abspath(self.filepath))
@@ -73,7 +70,6 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
 
 
 class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.retarget_map_fill"
     bl_label = "Find Bones"
     bl_description = (
         "Recognise both figures by the names of their bones or by how they lie at rest, and list which bone "
@@ -90,11 +86,8 @@ class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
-    bl_idname = "ccd_rig.retarget_map_load"
     bl_label = "Load Map"
     bl_description = "Read pairs of bones from a JSON file; they replace those of the same target bones"
-
-    why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
         pairs = bone_map.read_map(self.path)
@@ -103,7 +96,6 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
 
 
 class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
-    bl_idname = "ccd_rig.retarget_map_save"
     bl_label = "Save Map"
     bl_description = "Write which bone follows which to a JSON file, for other files and the command line"
     bl_options = set()
@@ -131,7 +123,6 @@ FRAMES = (
 
 
 class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.retarget_reference"
     bl_label = "Use Frame as Reference"
     bl_description = "Bring a frame of the source in line with this armature's rest pose"
 
@@ -145,7 +136,6 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.retarget_preview"
     bl_label = "Show This Frame"
     bl_description = "Pose this armature as the present frame would be retargeted; keys stay as they are"
 
@@ -161,7 +151,6 @@ class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.retarget"
     bl_label = "Retarget"
     bl_description = (
         "Bake the source's motion to a new action of this armature: rotations carried over, hips "
@@ -191,7 +180,6 @@ def no_curve(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
-    bl_idname = "ccd_rig.walk_along"
     bl_label = "Walk Along"
     bl_description = (
         "Bake the cycle along the curve to a new action: steps planted on the ground by arc length, legs "

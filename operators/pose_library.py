@@ -39,7 +39,6 @@ def no_pose(context: bpy.types.Context) -> str:
 
 
 class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pose_capture"
     bl_label = "Capture Pose"
     bl_description = (
         "Add poses to the pose library: where targets are not reached, solves start again from the nearest"
@@ -56,8 +55,6 @@ class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
         soft_max=100,
     )
     asset: ONCE.text("Pose Asset", "Name of the action that is the pose asset")
-
-    why_grey = staticmethod(command.no_armature)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         return self.execute(context) if self.source == "POSE" else self.ask(context)
@@ -90,7 +87,6 @@ class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_pose_apply(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pose_apply"
     bl_label = "Apply Pose"
     bl_description = (
         "Rotate the bones as the chosen pose has them; limits are not applied, keys are set only with Auto "
@@ -111,7 +107,6 @@ class CCD_RIG_OT_pose_apply(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.pose_remove"
     bl_label = "Remove Pose"
     bl_description = "Remove the chosen pose, or all poses, from the pose library; bones stay as they are"
 
@@ -127,7 +122,6 @@ class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
-    bl_idname = "ccd_rig.poses_export"
     bl_label = "Export Pose Library"
     bl_description = "Write all poses of the pose library to a JSON file, for other armatures and programs"
     bl_options = {"REGISTER"}
@@ -141,11 +135,8 @@ class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
 
 
 class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
-    bl_idname = "ccd_rig.poses_import"
     bl_label = "Import Pose Library"
     bl_description = "Add the poses of a JSON file to the pose library"
-
-    why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
         owner, path = active_rig(context), self.path

@@ -49,7 +49,6 @@ class CCD_RIG_UL_figure_roles(bpy.types.UIList):
 
 
 class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.figure_set_up"
     bl_label = "Set Up Figure"
     bl_description = (
         "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at "
@@ -85,10 +84,8 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     figure: HIDDEN.text("", "Name of the armature object whose bones are listed")
     recognised: tuple[str, ...] = ()  # groups of the figure
     listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
-    told = ""  # messages, a line each
+    messages = ""  # a line each
     asks = False  # whether the dialog is open, before anything is made
-
-    why_grey = staticmethod(command.no_armature)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         choices = new_rig_choices(context)
@@ -98,7 +95,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         guess = build.guess(rig)
         if bpy.app.background or not guess.unsure:
             return self.execute(context)
-        self.recognised, self.told, self.asks = tuple(guess.groups), guess.words(), True
+        self.recognised, self.messages, self.asks = tuple(guess.groups), guess.words(), True
         self._list({name: (role, role) for name, role in guess.roles.items()}, rig)
         self.check(context)
         return self.ask(context)
@@ -145,7 +142,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         if self.follow_motion:
             build.follow(context, rig, result)
         self.recognised = tuple(result.available)
-        self.told = "\n".join([result.words(), *result.notes])
+        self.messages = "\n".join([result.words(), *result.notes])
         self.tell_done(result.words(), result.notes)
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -165,11 +162,10 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         layout.label(text="Roles")
         rows = 10 if self.asks else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
-        draw_lines(layout, self.told)
+        draw_lines(layout, self.messages)
 
 
 class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
-    bl_idname = "ccd_rig.ik_convert"
     bl_label = "Convert IK"
     bl_description = (
         "Make CCD constraints from Blender's IK, Damped Track and Spline IK constraints, with their poles, "
@@ -204,14 +200,13 @@ class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
         before: set[str] = set(rig.ccd_rig.constraints.keys())
         result = convert.convert(context, rig, bones, self.every, self.limits)
         apply_choices(context, rig, before)
-        self.told = "\n".join(result.notes)
+        self.messages = "\n".join(result.notes)
         originals = f"{result.originals} constraint{'' if result.originals == 1 else 's'}"
         words = f"Converted {originals} of Blender, muted now: {', '.join(result.rows)}"
         self.tell_done(words, result.notes)
 
 
 class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.ik_restore"
     bl_label = "Restore IK"
     bl_description = (
         "Remove the CCD constraints that Convert IK has made, with the targets made for them, and let "
@@ -240,15 +235,12 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
-    bl_idname = "ccd_rig.setup_save"
     bl_label = "Save Set-Up"
     bl_description = (
         "Write all constraints, limits and solver settings of the armature to a JSON file, for this rig "
         "generated anew and for others"
     )
     bl_options = {"REGISTER"}
-
-    why_grey = staticmethod(command.no_armature)
 
     def invoke(self: Any, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if not self.filepath:
@@ -275,14 +267,11 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
 
 
 class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
-    bl_idname = "ccd_rig.setup_load"
     bl_label = "Load Set-Up"
     bl_description = (
         "Give the armature the constraints, limits and solver settings of a JSON file. Bones are found by "
         "name, else by the part of the body that they are; constraints of the same name are replaced"
     )
-
-    why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
         applied = setup_files.apply(active_rig(context), setup_files.load(self.path))
@@ -290,7 +279,6 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
 
 
 class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.setup_restore"
     bl_label = "Restore Set-Up from Metarig"
     bl_description = (
         "Bring back the constraints and limits that a rig generated by Rigify had when it was last generated "

@@ -11,7 +11,6 @@ from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, REACHED, two_digits
 from ..ccd_rig.blender.bake.single_frame import SolvedFrame
 from ..ccd_rig.blender.keys import auto_keys
-from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
@@ -22,11 +21,10 @@ from ..ccd_rig.blender.properties.solver_settings import (
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.blender.scene.evaluation import metres_per_unit
-from ..ccd_rig.errors import RigError
 from ..ccd_rig.settings import PRESETS, SolverSettings, SolveStatus
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
-from .command import Command
+from .command import Command, active_constraint
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
@@ -41,7 +39,6 @@ WORDS = {
 
 
 class CCD_RIG_OT_solve(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.solve"
     bl_label = "Solve Pose"
     bl_description = (
         "Pose the chains so that they reach their targets at this frame; keys are set only with Auto Keying"
@@ -55,16 +52,14 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
     why_grey = staticmethod(command.none_enabled)
 
     def run(self, context: bpy.types.Context) -> None:
-        active = constraint_list.active(active_rig(context))
-        if self.only_active and active is None:
-            raise RigError("No constraint is active: choose one in the list")
-        names = (active.name,) if self.only_active else ()
-        settings = self._settings(active_rig(context))
+        rig = active_rig(context)
+        names = (active_constraint(rig).name,) if self.only_active else ()
+        settings = self._settings(rig)
         with clamps.suspended():  # other rigs that are live may move its targets
             depsgraph = context.evaluated_depsgraph_get()
-            posed = bake.solve_current(depsgraph, active_rig(context), names, settings)
-            causes = [*bake.overruled(active_rig(context), context.evaluated_depsgraph_get, posed, settings)]
-        bones = active_rig(context).pose.bones
+            posed = bake.solve_current(depsgraph, rig, names, settings)
+            causes = [*bake.overruled(rig, context.evaluated_depsgraph_get, posed, settings)]
+        bones = rig.pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
         self.tell(*_words(posed, context, settings))
@@ -110,7 +105,6 @@ def _words(
 
 
 class CCD_RIG_OT_live(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.live"
     bl_label = "CCD Live"
     bl_description = (
         "The rig follows its targets while they are dragged, typed, scrubbed or played. "
@@ -136,13 +130,10 @@ ITEMS = tuple((name, *PRESET_WORDS[name], number) for number, name in enumerate(
 
 
 class CCD_RIG_OT_solver_preset(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.solver_preset"
     bl_label = "Solver Preset"
     bl_description = "Set the order and the size of the solver's steps to what suits a kind of chain"
 
     preset: LAST.enum("Preset", "The kind of chain", items=ITEMS)
-
-    why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
         apply_preset(active_rig(context), self.preset)

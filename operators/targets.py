@@ -21,11 +21,10 @@ from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
-from .command import Command
+from .command import Command, Dialog, active_constraint
 
 
 class CCD_RIG_OT_target_select(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.target_select"
     bl_label = "Select Target"
     bl_description = "Select the target of the active constraint, to move it or key it"
 
@@ -41,7 +40,6 @@ class CCD_RIG_OT_target_select(Command, bpy.types.Operator):
 
 
 class CCD_RIG_OT_rig_select(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.rig_select"
     bl_label = "Back to Rig"
     bl_description = "Select the rig that reaches for this target, in Pose Mode, with the bone that reaches"
 
@@ -82,7 +80,6 @@ def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
 
 
 class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.targets_match"
     bl_label = "Match Targets"
     bl_description = (
         "Put each target where its bone is at this frame, and each pole on the side of the bend. Keys are "
@@ -95,10 +92,8 @@ class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig, scene = active_rig(context), context.scene
-        active = constraint_list.active(rig)
-        if self.only_active and active is None:
-            raise RigError("No constraint is active: choose one in the list")
-        ready = result_of(checks.require(rig, scene, (active.name,) if self.only_active else ()))
+        names = (active_constraint(rig).name,) if self.only_active else ()
+        ready = result_of(checks.require(rig, scene, names))
         solver = solver_settings(rig)
         moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
         if warning := switches.ik_warning(scene, rig, ready.constraints, [scene.frame_current]):
@@ -115,8 +110,7 @@ FRAMES = (
 )
 
 
-class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.targets_from_motion"
+class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
     bl_label = "Targets from Motion"
     bl_description = (
         "Key each target where the animation has its bone, and each pole on the side of the bend, over the "
@@ -133,17 +127,12 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
         soft_max=20,
     )
 
+    fields = ("frames", "every")
+
     why_grey = staticmethod(command.none_enabled)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         return self.ask(context)
-
-    def draw(self, _context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
-        layout.prop(self, "frames")
-        layout.prop(self, "every")
 
     def run(self, context: bpy.types.Context) -> None:
         rig, scene = active_rig(context), context.scene
@@ -207,7 +196,6 @@ SPACE_NAMES = {item[0]: item[1] for item in OFFSET_SPACES}
 
 
 class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
-    bl_idname = "ccd_rig.offset_raise"
     bl_label = "Raise Over Frames"
     bl_description = (
         "Key Target Offset of the active constraint over some frames, so that its target counts as shifted "
@@ -229,9 +217,7 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig, scene = active_rig(context), context.scene
-        row = constraint_list.active(rig)
-        if row is None:
-            raise RigError("No constraint is active: choose one in the list")
+        row = active_constraint(rig)
         # The redo panel shows what was taken.
         if not self.properties.is_property_set("start"):
             self.start = scene.frame_current

@@ -1,43 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tab "CCD Rig" of the 3D viewport's sidebar, and menus. Imports stand inside the functions."""
 
-ORDER = (
-    "CCD_RIG_PT_bake",  # first: it is in sight also in a low window
-    "CCD_RIG_PT_bake_options",
-    "CCD_RIG_PT_bake_more",
-    "CCD_RIG_PT_fk_ik",
-    "CCD_RIG_UL_constraints",
-    "CCD_RIG_MT_constraints",
-    "CCD_RIG_PT_constraints",
-    "CCD_RIG_PT_rotation",
-    "CCD_RIG_PT_pole",
-    "CCD_RIG_PT_importance",
-    "CCD_RIG_PT_method",
-    "CCD_RIG_PT_effector",
-    "CCD_RIG_PT_contacts",
-    "CCD_RIG_MT_limit_presets",
-    "CCD_RIG_MT_limit_presets_remove",
-    "CCD_RIG_MT_limits",
-    "CCD_RIG_PT_bone",
-    "CCD_RIG_PT_comfort",
-    "CCD_RIG_PT_slide",
-    "CCD_RIG_PT_coupled_offsets",
-    "CCD_RIG_PT_mass",
-    "CCD_RIG_PT_solver",
-    "CCD_RIG_PT_solver_steps",
-    "CCD_RIG_UL_poses",
-    "CCD_RIG_MT_poses",
-    "CCD_RIG_PT_pose_library",
-    "CCD_RIG_UL_bone_pairs",
-    "CCD_RIG_PT_retarget",
-    "CCD_RIG_PT_retarget_map",
-    "CCD_RIG_PT_retarget_effectors",
-    "CCD_RIG_PT_retarget_options",
-    "CCD_RIG_PT_walk",
-    "CCD_RIG_PT_walk_options",
-    "CCD_RIG_MT_pose",
-)
-"""Order of registration: panels come after their parents, and appear in this order."""
+FILES = ("bake", "constraints", "bone", "solver", "motion")
+"""Files in the order in which their panels appear: first what is in sight also in a low window."""
 
 
 def _classes() -> list[type]:
@@ -45,7 +10,7 @@ def _classes() -> list[type]:
 
     from ..ccd_rig.blender.registration import classes_in
 
-    return sorted(classes_in(sys.modules[__name__]), key=lambda each: ORDER.index(each.__name__))
+    return classes_in(sys.modules[__name__], FILES)
 
 
 def register() -> None:

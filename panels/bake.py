@@ -13,7 +13,7 @@ from ..ccd_rig.blender.bake.settings import OPTIONS
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.kernel import why_plain
-from .sidebar import LINE, Sidebar, draw_ground, draw_words, wrapped
+from .sidebar import LINE, Folded, Sidebar, draw_ground, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
 SHOWN = 30
@@ -34,6 +34,7 @@ ICONS = {
     Trouble.FLOAT: "TRIA_UP_BAR",
     Trouble.IK: "UNLINKED",
     Trouble.BETWEEN: "IPO_LINEAR",
+    Trouble.TAKEN: "UNPINNED",
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
@@ -42,7 +43,7 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.LEAST_SQUARES: "Smooth",
     Fix.FK: "Switch to FK",
 }
-TOLD = {
+DETAILED = {
     "worst ": set(Trouble),
     " turns ": {Trouble.JUMP},
     " slide ": {Trouble.SLIDE},
@@ -106,7 +107,8 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
         is_told = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
-        if not is_told and not any(phrase in words and troubles & better for phrase, better in TOLD.items()):
+        is_detailed = any(phrase in words and troubles & better for phrase, better in DETAILED.items())
+        if not is_told and not is_detailed:
             lines = wrapped(context, words[:1].upper() + words[1:])
             entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
     return entries if report.mismatches or not report.check else [*entries, *check]
@@ -170,10 +172,7 @@ def _icon_of(words: str, missed: bool) -> str:
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
     bl_label = "Solve and Bake"
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_rig(context)
-        return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
+    needs_constraints = True
 
     def draw(self, context: bpy.types.Context) -> None:
         buttons = self.layout.column(align=True)
@@ -191,10 +190,9 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         draw_report(self.layout, context, active_rig(context))
 
 
-class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_bake_options(Folded, bpy.types.Panel):
     bl_label = "Bake Options"
     bl_parent_id = "CCD_RIG_PT_bake"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
@@ -213,10 +211,9 @@ class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
         draw_ground(layout, options)
 
 
-class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_bake_more(Folded, bpy.types.Panel):
     bl_label = "More"
     bl_parent_id = "CCD_RIG_PT_bake_options"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
@@ -236,10 +233,9 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
                 layout.prop(options, name)
 
 
-class CCD_RIG_PT_fk_ik(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_fk_ik(Folded, bpy.types.Panel):
     bl_label = "FK to IK"
     bl_parent_id = "CCD_RIG_PT_bake"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, _context: bpy.types.Context) -> None:
         lines = self.layout.column(align=True)

@@ -10,7 +10,7 @@ from ..ccd_rig.blender.limit_sources import presets
 from ..ccd_rig.blender.limit_sources.bones import has_bound
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.limits import limit_kind
-from .sidebar import Sidebar, draw_line, draw_words
+from .sidebar import Folded, Sidebar, draw_line, draw_words
 
 
 class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
@@ -35,10 +35,23 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         lines.prop(bone.ccd_rig, "max_step")
 
 
-class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_comfort(Folded, bpy.types.Panel):
+    bl_label = "Comfort"
+    bl_parent_id = "CCD_RIG_PT_bone"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        comfort = context.active_pose_bone.ccd_rig.comfort
+        layout = self.fields()
+        layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
+        layout.prop(comfort, "tolerance", text="Tolerance")
+        layout.prop(comfort.region, "kind", text="Region")
+        for bounds in limit_kind(comfort.region).lines(comfort.region):
+            draw_line(layout, context, bounds)
+
+
+class CCD_RIG_PT_slide(Folded, bpy.types.Panel):
     bl_label = "Slide"
     bl_parent_id = "CCD_RIG_PT_bone"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
@@ -51,31 +64,6 @@ class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
                 lines = layout.column(align=True)
                 lines.prop(bone.ccd_rig, "slide_lower", index=k, text=translated(f"{name} Min"))
                 lines.prop(bone.ccd_rig, "slide_upper", index=k, text=translated(f"{name} Max"))
-
-
-class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):
-    bl_label = "Mass"
-    bl_parent_id = "CCD_RIG_PT_bone"
-    bl_options = {"DEFAULT_CLOSED"}
-
-    def draw(self, context: bpy.types.Context) -> None:
-        layout = self.fields()
-        layout.prop(context.active_pose_bone.ccd_rig, "mass")
-
-
-class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
-    bl_label = "Comfort"
-    bl_parent_id = "CCD_RIG_PT_bone"
-    bl_options = {"DEFAULT_CLOSED"}
-
-    def draw(self, context: bpy.types.Context) -> None:
-        comfort = context.active_pose_bone.ccd_rig.comfort
-        layout = self.fields()
-        layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
-        layout.prop(comfort, "tolerance", text="Tolerance")
-        layout.prop(comfort.region, "kind", text="Region")
-        for bounds in limit_kind(comfort.region).lines(comfort.region):
-            draw_line(layout, context, bounds)
 
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
@@ -132,10 +120,9 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         layout.operator("ccd_rig.limits_mirror", text="Mirror to Other Side")
 
 
-class CCD_RIG_PT_coupled_offsets(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_coupled_offsets(Folded, bpy.types.Panel):
     bl_label = "Coupled Offsets"
     bl_parent_id = "CCD_RIG_PT_bone"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
@@ -165,3 +152,12 @@ def _draw_offset(layout: bpy.types.UILayout, bone: bpy.types.PoseBone, row: Any,
         remove = line.operator("ccd_rig.offset_point_remove", text="", icon="REMOVE")
         remove.offset, remove.point = index, k
     layout.operator("ccd_rig.offset_point_add", icon="ADD").offset = index
+
+
+class CCD_RIG_PT_mass(Folded, bpy.types.Panel):
+    bl_label = "Mass"
+    bl_parent_id = "CCD_RIG_PT_bone"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.fields()
+        layout.prop(context.active_pose_bone.ccd_rig, "mass")

@@ -14,7 +14,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_kinds import CCD_RIG_PG_constraint, body_words, kind_of
 from ..ccd_rig.blender.properties.constraint_list import has_influence_keys, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
-from .sidebar import Sidebar, draw_line, draw_words
+from .sidebar import Folded, Sidebar, draw_line, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
 
@@ -117,6 +117,10 @@ def draw_pose_menu(self: bpy.types.Menu, context: bpy.types.Context) -> None:
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     bl_label = "CCD Constraints"
 
+    @classmethod
+    def poll(cls, _context: bpy.types.Context) -> bool:
+        return True  # without an armature it shows the first steps
+
     def draw_header_preset(self, context: bpy.types.Context) -> None:
         armature_object = active_rig(context)
         if armature_object is not None and armature_object.ccd_rig.constraints:
@@ -146,11 +150,10 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             _draw_row(self.layout, context, armature_object, constraint)
 
 
-class _ConstraintPanel(Sidebar):
+class _ConstraintPanel(Folded):
     """A folded panel of the active constraint, for the kinds that have it; see `Kind.panels`."""
 
     bl_parent_id = "CCD_RIG_PT_constraints"
-    bl_options = {"DEFAULT_CLOSED"}
     panel_name = ""
 
     @classmethod
@@ -192,6 +195,20 @@ class CCD_RIG_PT_pole(_ConstraintPanel, bpy.types.Panel):
         angle.prop(constraint, "pole_angle", text="Angle")
 
 
+class CCD_RIG_PT_importance(_ConstraintPanel, bpy.types.Panel):
+    bl_label = "Priority and Extension"
+    panel_name = "importance"
+
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+        lines.prop(constraint, "priority")
+        lines.prop(constraint, "weight")
+        if "extension" in kind_of(constraint).panels:
+            lines.prop(constraint, "max_extension")
+            bones = lines.column()
+            bones.active = constraint.max_extension < 1.0
+            bones.prop(constraint, "extension_joints")
+
+
 class CCD_RIG_PT_method(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Method"
     panel_name = "method"
@@ -214,20 +231,6 @@ class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
         turned = lines.column()
         turned.active = constraint.rotation != "NONE"
         turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
-
-
-class CCD_RIG_PT_importance(_ConstraintPanel, bpy.types.Panel):
-    bl_label = "Priority and Extension"
-    panel_name = "importance"
-
-    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
-        lines.prop(constraint, "priority")
-        lines.prop(constraint, "weight")
-        if "extension" in kind_of(constraint).panels:
-            lines.prop(constraint, "max_extension")
-            bones = lines.column()
-            bones.active = constraint.max_extension < 1.0
-            bones.prop(constraint, "extension_joints")
 
 
 def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
@@ -370,14 +373,9 @@ def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:
     return lines
 
 
-class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_contacts(Folded, bpy.types.Panel):
     bl_label = "Feet and Contacts"
     bl_parent_id = "CCD_RIG_PT_constraints"
-    bl_options = {"DEFAULT_CLOSED"}
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return active_rig(context) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout

@@ -8,7 +8,7 @@ import bpy
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.motion.retargeting.settings import PAIRED, SPACES, WEIGHTS
-from .sidebar import Sidebar, draw_ground, draw_words
+from .sidebar import Folded, draw_ground, draw_report, draw_words
 
 
 class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
@@ -34,13 +34,8 @@ class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
         source.prop_search(item, "source", data.source.data, "bones", text="")
 
 
-class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_retarget(Folded, bpy.types.Panel):
     bl_label = "Retarget"
-    bl_options = {"DEFAULT_CLOSED"}
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return active_rig(context) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = self.fields(), active_rig(context).ccd_rig.retarget
@@ -57,15 +52,13 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
         buttons.prop(group, "preview", text="", icon="FILE_REFRESH")
-        for i, line in enumerate(group.report.split("\n") if group.report else ()):
-            draw_words(layout, context, line[:1].upper() + line[1:], "INFO" if i == 0 else "DOT")
+        draw_report(layout, context, group.report)
 
 
-class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_retarget_map(Folded, bpy.types.Panel):
     bl_label = "Map"
     bl_translation_context = CONTEXT
     bl_parent_id = "CCD_RIG_PT_retarget"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = self.layout, active_rig(context).ccd_rig.retarget
@@ -82,31 +75,13 @@ class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
             draw_words(layout, context, f"Follow nothing: {', '.join(missing)}", "ERROR")
 
 
-class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
-    bl_label = "Options"
-    bl_parent_id = "CCD_RIG_PT_retarget"
-    bl_options = {"DEFAULT_CLOSED"}
-
-    def draw(self, context: bpy.types.Context) -> None:
-        layout, group = self.fields(), active_rig(context).ccd_rig.retarget
-        for name in ("source_fps", "scale", "in_place"):
-            layout.prop(group, name)
-        draw_ground(layout, group)
-        layout.prop(group, "contacts")
-        locked = layout.column()
-        locked.active = group.contacts
-        for name in ("speed", "height", "blend", "extension"):
-            locked.prop(group, name)
-
-
 LEFT = {"feet": "Feet Left", "hands": "Hands Left", "knees": "Knees Left", "elbows": "Elbows Left"}
 """Labels of weights that are of the left side alone."""
 
 
-class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_retarget_effectors(Folded, bpy.types.Panel):
     bl_label = "Effectors"
     bl_parent_id = "CCD_RIG_PT_retarget"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = self.fields(), active_rig(context).ccd_rig.retarget
@@ -122,13 +97,24 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
         layout.prop(group, "sides_apart")
 
 
-class CCD_RIG_PT_walk(Sidebar, bpy.types.Panel):
-    bl_label = "Walk Along"
-    bl_options = {"DEFAULT_CLOSED"}
+class CCD_RIG_PT_retarget_options(Folded, bpy.types.Panel):
+    bl_label = "Options"
+    bl_parent_id = "CCD_RIG_PT_retarget"
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return active_rig(context) is not None
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.fields(), active_rig(context).ccd_rig.retarget
+        for name in ("source_fps", "scale", "in_place"):
+            layout.prop(group, name)
+        draw_ground(layout, group)
+        layout.prop(group, "contacts")
+        locked = layout.column()
+        locked.active = group.contacts
+        for name in ("speed", "height", "blend", "extension"):
+            locked.prop(group, name)
+
+
+class CCD_RIG_PT_walk(Folded, bpy.types.Panel):
+    bl_label = "Walk Along"
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, rig = self.fields(), active_rig(context)
@@ -141,14 +127,12 @@ class CCD_RIG_PT_walk(Sidebar, bpy.types.Panel):
         layout.prop(group, "speed")
         layout.prop(group, "stride")
         layout.operator("ccd_rig.walk_along", icon="CURVE_PATH")
-        for i, line in enumerate(group.report.split("\n") if group.report else ()):
-            draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
+        draw_report(layout, context, group.report)
 
 
-class CCD_RIG_PT_walk_options(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_walk_options(Folded, bpy.types.Panel):
     bl_label = "Options"
     bl_parent_id = "CCD_RIG_PT_walk"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = self.fields(), active_rig(context).ccd_rig.walk

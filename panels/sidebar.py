@@ -9,7 +9,9 @@ import bpy
 
 from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Line
+from ..ccd_rig.blender.properties.names import sentence
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
 FONT = 0  # the font of Blender's interface
@@ -18,11 +20,22 @@ LEAST = 40  # [pixels] minimum width of words at scale 1
 
 
 class Sidebar:
-    """A panel in the tab CCD Rig of the sidebar."""
+    """A panel in the tab CCD Rig of the sidebar, for an active armature.
+
+    Attributes:
+        needs_constraints: whether the armature must have constraints.
+    """
+
+    needs_constraints = False
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "CCD Rig"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        rig = active_rig(context)
+        return rig is not None and (not cls.needs_constraints or len(rig.ccd_rig.constraints) > 0)
 
     def fields(self: Any) -> Any:
         """Prepare the panel's layout for fields with their names beside them."""
@@ -31,12 +44,24 @@ class Sidebar:
         return self.layout
 
 
+class Folded(Sidebar):
+    """A panel that is closed at first."""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
     """Draw a sentence, broken to the sidebar's width."""
     lines = layout.column(align=True)
     lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon, translate=False)
+
+
+def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, report: str) -> None:
+    """Draw the lines of a report, if there is one."""
+    for i, line in enumerate(report.split("\n") if report else ()):
+        draw_words(layout, context, sentence(line), "DOT" if i else "INFO")
 
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context, line: Line) -> None:

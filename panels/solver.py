@@ -11,20 +11,16 @@ from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
-from .sidebar import Sidebar, draw_words
+from .sidebar import Folded, draw_words
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
 
-class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_solver(Folded, bpy.types.Panel):
     bl_label = "Solver"
     bl_translation_context = CONTEXT
-    bl_options = {"DEFAULT_CLOSED"}
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_rig(context)
-        return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
+    needs_constraints = True
 
     def draw(self, context: bpy.types.Context) -> None:
         name = present_preset(active_rig(context))
@@ -35,10 +31,9 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         self.layout.prop(active_rig(context).ccd_rig, "body_helps")
 
 
-class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_solver_steps(Folded, bpy.types.Panel):
     bl_label = "Advanced"
     bl_parent_id = "CCD_RIG_PT_solver"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         solver = active_rig(context).ccd_rig.solver
@@ -98,10 +93,9 @@ class CCD_RIG_MT_poses(bpy.types.Menu):
         layout.operator("ccd_rig.pose_remove", text="Remove All", icon="X").all = True
 
 
-class CCD_RIG_PT_pose_library(Sidebar, bpy.types.Panel):
+class CCD_RIG_PT_pose_library(Folded, bpy.types.Panel):
     bl_label = "Pose Library"
     bl_parent_id = "CCD_RIG_PT_solver"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import bpy
-from bpy_extras.view3d_utils import region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.languages.translation import translated
@@ -21,6 +20,7 @@ from ..ccd_rig.blender.viewport.limits import (
     restore,
     stored,
 )
+from ..ccd_rig.blender.viewport.pointer import ray_at
 from ..ccd_rig.limits.outlines import Drag, angle_on
 from .overlay import shown_bones, shown_rig
 from .preferences import palette
@@ -167,12 +167,9 @@ def _pointer_angle(
     context: bpy.types.Context, event: bpy.types.Event, handle: Handle, near: float
 ) -> float | None:
     """Angle of the pointer on a handle's dial, the turn nearest to `near`; None at the dial's centre."""
-    pointer = event.mouse_region_x, event.mouse_region_y
+    ray = ray_at(context, Vector((event.mouse_region_x, event.mouse_region_y)))
     inverse = bone_axes(context.active_pose_bone).matrix.inverted_safe()
-    origin = region_2d_to_origin_3d(context.region, context.region_data, pointer)
-    direction = region_2d_to_vector_3d(context.region, context.region_data, pointer)
-    local: Vector = inverse @ origin
-    return angle_on(handle.dial, local, inverse.to_3x3() @ direction, near)
+    return angle_on(handle.dial, inverse @ ray.origin, inverse.to_3x3() @ ray.direction, near)
 
 
 def _is_vector(handle: Handle) -> bool:
@@ -184,13 +181,4 @@ def _label(context: bpy.types.Context, handle: Handle) -> str:
     return f"{name} {'XYZ'[handle.component]}" if handle.component >= 0 else str(name)
 
 
-def register() -> None:
-    """Register the handles."""
-    bpy.utils.register_class(CCD_RIG_GT_limit_handle)
-    bpy.utils.register_class(CCD_RIG_GGT_limit)
-
-
-def unregister() -> None:
-    """Unregister the handles."""
-    bpy.utils.unregister_class(CCD_RIG_GGT_limit)
-    bpy.utils.unregister_class(CCD_RIG_GT_limit_handle)
+register, unregister = bpy.utils.register_classes_factory((CCD_RIG_GT_limit_handle, CCD_RIG_GGT_limit))

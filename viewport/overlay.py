@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Overlay of limits and constraints in 3D viewports that show overlays and bones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import blf
@@ -21,12 +21,13 @@ from ..ccd_rig.blender.viewport.constraints import sketch_rows
 from ..ccd_rig.blender.viewport.limits import sketch_limits
 from ..ccd_rig.blender.viewport.sketch import (
     Box,
+    Colour,
     Label,
     Sketch,
-    apart,
     dialog_roles,
     sketch_pins,
     sketch_roles,
+    spread_out,
 )
 from .drag_tool import is_chosen
 from .preferences import palette, preferences
@@ -138,17 +139,18 @@ def _draw_view() -> None:
     gpu.state.blend_set("ALPHA")
     gpu.state.depth_test_set("NONE")
     gpu.state.depth_mask_set(False)
-    _draw_faces(drawing)
+    _draw_faces(drawing.faces)
     _draw_lines(drawing)
     gpu.state.blend_set(blend)
     gpu.state.depth_test_set(depth_test)
     gpu.state.depth_mask_set(depth_mask)
 
 
-def _draw_faces(drawing: Sketch) -> None:
+def _draw_faces(faces: Mapping[Colour, Sequence[Any]]) -> None:
+    """Draw triangles: {colour: their corners}."""
     shader = gpu.shader.from_builtin("UNIFORM_COLOR")
     shader.bind()
-    for colour, corners in drawing.faces.items():
+    for colour, corners in faces.items():
         points: dict[str, Any] = {"pos": corners}
         shader.uniform_float("color", colour)
         batch_for_shader(shader, "TRIS", points).draw(shader)
@@ -183,7 +185,7 @@ def _draw_words() -> None:
         x = place.x + (offset if is_right else -width - offset)
         words.append((text, label.colour))
         boxes.append(Box(x, place.y - 0.5 * height, width, height))
-    placed = apart(boxes)
+    placed = spread_out(boxes)
     _draw_grounds(placed, GROUND_ROOM * scale)
     for (text, colour), box in zip(words, placed, strict=True):
         blf.color(0, *colour)
@@ -202,11 +204,7 @@ def _draw_grounds(boxes: Sequence[Box], room: float) -> None:
     ]
     blend = gpu.state.blend_get()
     gpu.state.blend_set("ALPHA")
-    shader = gpu.shader.from_builtin("UNIFORM_COLOR")
-    shader.bind()
-    shader.uniform_float("color", GROUND)
-    points: dict[str, Any] = {"pos": corners}
-    batch_for_shader(shader, "TRIS", points).draw(shader)
+    _draw_faces({GROUND: corners})
     gpu.state.blend_set(blend)
 
 

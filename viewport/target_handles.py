@@ -13,15 +13,9 @@ from typing import Any
 import bpy
 import gpu
 import numpy as np
-from bpy_extras.view3d_utils import (
-    location_3d_to_region_2d,
-    region_2d_to_location_3d,
-    region_2d_to_origin_3d,
-    region_2d_to_vector_3d,
-)
+from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_location_3d
 from gpu_extras.batch import batch_for_shader
-from mathutils import Quaternion, Vector
-from mathutils.geometry import intersect_line_line, intersect_line_plane
+from mathutils import Matrix, Quaternion, Vector
 
 from ..ccd_rig.blender.figures.role import Side
 from ..ccd_rig.blender.keys import auto_keys
@@ -38,6 +32,7 @@ from ..ccd_rig.blender.viewport.constraints import (
     places_on_screen,
     target_marks,
 )
+from ..ccd_rig.blender.viewport.pointer import Axes, motion, ray_at, stepped
 from . import active_row
 from .drag_tool import is_chosen
 from .overlay import shown_bones, shown_rig
@@ -46,7 +41,6 @@ STILL = 3.0  # [pixels] largest motion of a click
 FINE = 0.1  # speed with Shift
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # of a turn with Ctrl, and with Ctrl and Shift
 GRID = 60.0  # [pixels] largest step of a move with Ctrl; the smallest is a tenth of it
-EDGE_ON = 0.01  # smallest sine between an axis and the view direction, or between a plane and it
 THROUGH = 16  # maximum of the rig's skin surfaces that a ray passes through
 THEME_SETS = {Side.RIGHT: 0, Side.LEFT: 3, Side.MIDDLE: 8}  # red, blue and yellow among the theme's sets
 EDGE, EDGE_ALPHA = (0.0, 0.0, 0.0), 0.75  # outline of marks, for contrast with light views
@@ -244,9 +238,9 @@ def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
 
 def _tell(context: bpy.types.Context, words: str) -> None:
     """Show a warning beside the pointer: a gizmo has no reports."""
-    told = translated(words, REPORTS)
+    message = translated(words, REPORTS)
     context.window_manager.popup_menu(
-        lambda menu, _context: menu.layout.label(text=told, translate=False), icon="ERROR"
+        lambda menu, _context: menu.layout.label(text=message, translate=False), icon="ERROR"
     )
 
 
@@ -270,26 +264,10 @@ def _below(
     context: bpy.types.Context, first: Vector, pointer: Vector, start: Vector, axis: int, is_plane: bool
 ) -> Vector:
     """Shift of a point as the pointer moves from `first`: in the view plane, along an axis, or across it."""
-    region, view = context.region, context.region_data
-    ends: Any = [region_2d_to_location_3d(region, view, place, start) for place in (first, pointer)]
-    shift: Vector = ends[1] - ends[0]
-    if axis < 0:
-        return shift
-    unit = Vector([float(i == axis) for i in range(3)])
-    rays: Any = [
-        (region_2d_to_origin_3d(region, view, place), region_2d_to_vector_3d(region, view, place))
-        for place in (first, pointer)
-    ]
-    slope = abs(rays[0][1].dot(unit))
-    if not is_plane:
-        if slope > 1.0 - EDGE_ON:  # the axis points at the viewer
-            return Vector()
-        ends = [intersect_line_line(start, start + unit, origin, origin + ray)[0] for origin, ray in rays]
-    elif slope < EDGE_ON:  # the plane is seen from its edge
-        return shift - shift.project(unit)
-    else:
-        ends = [intersect_line_plane(origin, origin + ray, start, unit) for origin, ray in rays]
-    return Vector(ends[1] - ends[0])
+    names = "XYZ"[axis] if not is_plane else "XYZ".replace("XYZ"[axis], "")
+    axes = Axes(Matrix.Identity(3), names) if axis >= 0 else None
+    forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
+    return motion(start, (ray_at(context, first), ray_at(context, pointer)), forward, axes)
 
 
 def _snapped(
@@ -310,14 +288,12 @@ def _snapped(
     ]
     width = (ends[1] - ends[0]).length
     step = 10.0 ** math.floor(math.log10(width)) if width > 0.0 else 1.0
-    return Vector([round(shift[i] / step) * step for i in range(3)])
+    return stepped(shift, step, None)
 
 
 def _surface_point(context: bpy.types.Context, pointer: Vector, takes_corners: bool) -> Vector | None:
     """Intersect the pointer's ray with surfaces that do not follow the rig; None without intersection."""
-    region, view, rig = context.region, context.region_data, shown_rig(context)
-    origin = region_2d_to_origin_3d(region, view, pointer)
-    direction = region_2d_to_vector_3d(region, view, pointer)
+    (origin, direction), rig = ray_at(context, pointer), shown_rig(context)
     depsgraph = context.evaluated_depsgraph_get()
     for _ in range(THROUGH):
         is_hit, point, _normal, face, surface, world = context.scene.ray_cast(depsgraph, origin, direction)
@@ -381,8 +357,8 @@ def draw_marks(
     blend = gpu.state.blend_get()
     gpu.state.blend_set("ALPHA")
     shader = gpu.shader.from_builtin("SMOOTH_COLOR")
-    contents: Any = {"pos": np.concatenate(points), "color": np.concatenate(paint)}
-    batch_for_shader(shader, "TRIS", contents).draw(shader)
+    vertices: Any = {"pos": np.concatenate(points), "color": np.concatenate(paint)}
+    batch_for_shader(shader, "TRIS", vertices).draw(shader)
     gpu.state.blend_set(blend)
 
 
@@ -406,13 +382,4 @@ def _triangles(
     return points.reshape(-1, 3), paint.reshape(-1, 4)
 
 
-def register() -> None:
-    """Register the handles."""
-    bpy.utils.register_class(CCD_RIG_GT_targets)
-    bpy.utils.register_class(CCD_RIG_GGT_targets)
-
-
-def unregister() -> None:
-    """Unregister the handles."""
-    bpy.utils.unregister_class(CCD_RIG_GGT_targets)
-    bpy.utils.unregister_class(CCD_RIG_GT_targets)
+register, unregister = bpy.utils.register_classes_factory((CCD_RIG_GT_targets, CCD_RIG_GGT_targets))

@@ -27,7 +27,7 @@ from .properties import body, constraint_list, pose_library, solver_settings
 from .properties.body import Body, body_of
 from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, number_problems, pole_goal, value_of
 from .properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
-from .properties.names import named
+from .properties.names import named, sentence
 from .properties.problems import in_scene, is_finite, suggestion, target_problems
 from .rig import armature, clamps, rotation_modes
 from .scene import dependence
@@ -54,7 +54,7 @@ def _chain_problems(
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    constraints = body.settled(values, bool(fixed))
+    constraints = body.with_body_mode(values, bool(fixed))
     yield from plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
     yield from method_skeleton_problems(reading.skeleton, reading.pose, constraints)
     ends = [bone for bone in root_bones(armature_object, chosen) if bone.name != fixed]
@@ -228,7 +228,7 @@ def require(
     yield
     figure = body.body_of(armature_object, chosen, body_choice)
     keeps = figure is not None and figure.keeps
-    chosen = helped(armature_object, body.settled(chosen, keeps), body_helps)
+    chosen = helped(armature_object, body.with_body_mode(chosen, keeps), body_helps)
     return Ready(chosen, layout, figure, problems)
 
 
@@ -458,11 +458,6 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
             yield Problem(severity if is_lost else "WARNING", entry.name, message)
 
 
-def sentence(words: str) -> str:
-    """Capitalise the first letter, unlike `str.capitalize` no other."""
-    return words[:1].upper() + words[1:]
-
-
 # Methods and planted bones ----------------------------------------------------------------------------------
 
 
@@ -671,11 +666,11 @@ def helped(
     carriers = _carriers(armature_object, constraints)
     with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):
-        alone = len(chain[: constraint.chain_length or None])
-        count, still = alone, list[str]()
-        above = [bone.name for bone in chain[alone:]]
+        length = len(chain[: constraint.chain_length or None])
+        count, still = length, list[str]()
+        above = [bone.name for bone in chain[length:]]
         if constraint.kind.reaches and constraint.use_position and end in above:
-            for bone in chain[alone : alone + above.index(end) + 1]:
+            for bone in chain[length : length + above.index(end) + 1]:
                 is_placed = any(clamps.acting_constraints(bone)) and not all(bone.lock_rotation)
                 if bone.name in carriers_of_feet or is_placed or bone.name in driving:
                     break
@@ -683,14 +678,17 @@ def helped(
                 if is_detail and not any(bone.ccd_rig.use_slide):
                     still.append(bone.name)
                 elif bone.name not in separating:
-                    count = alone + 1 + above.index(bone.name)
+                    count = length + 1 + above.index(bone.name)
                 else:
                     still.append(bone.name)
         target = dependence.target_object(constraint)
         is_animated = target is not None and _is_animated(target, constraint.target_bone)
         carrier = "" if is_animated else carriers.get(constraint.name, "")
-        length = count if count > alone else 0
-        changed = {"body_length": length, "body_still": tuple(still) if length else ()}
+        has_body = count > length
+        changed = {
+            "body_length": count if has_body else 0,
+            "body_still": tuple(still) if has_body else (),
+        }
         with_body.append(replace(constraint, **changed, carrier=carrier, is_animated=is_animated))
     return tuple(with_body)
 

@@ -404,7 +404,9 @@ def convert(
 
 def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:
     """Return the bones in chains of IK constraints with limits, locks or stiffness of Blender's IK."""
-    rows = [row for _, constraint, made in conversions if constraint.type == "IK" for row in made.rows]
+    rows = [
+        row for _, constraint, conversion in conversions if constraint.type == "IK" for row in conversion.rows
+    ]
     chains = (constraint_list.chain_of(armature_object, row) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
     return [
@@ -414,9 +416,9 @@ def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) 
     ]
 
 
-def _limits(limited: Sequence[bpy.types.PoseBone], takes: bool) -> list[str]:
+def _limits(limited: Sequence[bpy.types.PoseBone], takes_limits: bool) -> list[str]:
     """Take over limits, locks and stiffness of Blender's IK; return notes."""
-    if not takes:
+    if not takes_limits:
         return [f"IK limits, locks and stiffness of {_named(limited)} are not taken over"] if limited else []
     free = [bone for bone in limited if bone.ccd_rig.limit.kind == "NONE" and bone.ccd_rig.stiffness == 0.0]
     kept = [bone for bone in limited if bone not in free]

@@ -3,7 +3,7 @@
 
 import enum
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, fields
 from functools import partialmethod
 from importlib import import_module
@@ -186,9 +186,13 @@ def remove_handler(handlers: list[Any], function: Callable[..., None]) -> None:
         handlers.remove(function)
 
 
-def classes_in(folder: ModuleType) -> list[type]:
-    """Return the classes CCD_RIG_* of all modules of a package, in the order of modules and definitions."""
-    modules = [import_module(f"{folder.__name__}.{info.name}") for info in iter_modules(folder.__path__)]
+def classes_in(folder: ModuleType, files: Sequence[str] = ()) -> list[type]:
+    """Return the classes CCD_RIG_* of modules of a package, in the order of modules and definitions.
+
+    `files`: names of the modules; empty for all.
+    """
+    names = files or [info.name for info in iter_modules(folder.__path__)]
+    modules = [import_module(f"{folder.__name__}.{name}") for name in names]
     return [
         member
         for module in modules

@@ -58,7 +58,7 @@ from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
-from .properties.names import named
+from .properties.names import named, sentence
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from .registration import Handlers
 from .rig.bone_space import nearest_rotation
@@ -525,7 +525,7 @@ class Applied:
 
     def warnings(self) -> tuple[str, ...]:
         """Return sentences on everything that was left out."""
-        words = tuple(note[:1].upper() + note[1:] for note in self.notes)
+        words = tuple(map(sentence, self.notes))
         if not self.missing:
             return words
         return (*words, f"The armature has no bone for {named(self.missing)}: what is theirs is left out")
@@ -823,7 +823,8 @@ def _moved_row(row: Values, tip: Move, turned: Move, target: Move) -> tuple[Valu
     return values, askew
 
 
-_noted: dict[int, dict[str, Values]] = {}  # by session_uid of rigs: settings of bones that may be replaced
+# By `session_uid` of rigs: settings of bones that may be replaced.
+_bone_settings: dict[int, dict[str, Values]] = {}
 _edited: set[int] = set()  # `session_uid` of generated rigs that are in Edit Mode
 
 
@@ -837,9 +838,9 @@ def follow(
             if uid not in _edited and is_generated(armature_object.data) and not is_isolated(scene):
                 _edited.add(uid)
                 _note(armature_object)
-        elif (uid in _edited or uid in _noted) and not is_isolated(scene):
+        elif (uid in _edited or uid in _bone_settings) and not is_isolated(scene):
             _edited.discard(uid)
-            if uid in _noted and is_generated(armature_object.data):
+            if uid in _bone_settings and is_generated(armature_object.data):
                 _restore_bones(armature_object)
 
 
@@ -849,23 +850,23 @@ def _note(armature_object: bpy.types.Object) -> None:
         for bone in armature_object.pose.bones
         if bone.is_property_set("ccd_rig")
     }
-    if armature_object.session_uid not in _noted:
+    if armature_object.session_uid not in _bone_settings:
         keep(armature_object)
     if settings:
-        _noted.setdefault(armature_object.session_uid, {}).update(settings)
+        _bone_settings.setdefault(armature_object.session_uid, {}).update(settings)
 
 
 def _restore_bones(armature_object: bpy.types.Object) -> None:
-    noted = _noted[armature_object.session_uid]
-    for name in list(noted):
+    settings = _bone_settings[armature_object.session_uid]
+    for name in list(settings):
         bone = armature_object.pose.bones.get(name)
         if bone is None:
             continue  # Rigify leaves Edit Mode several times before all bones exist
-        values = noted.pop(name)
+        values = settings.pop(name)
         if not values_of(bone.ccd_rig):
             set_values(bone.ccd_rig, values)
-    if not noted:
-        del _noted[armature_object.session_uid]
+    if not settings:
+        del _bone_settings[armature_object.session_uid]
         for row in armature_object.ccd_rig.constraints:
             renamed_bones.on_named(row)
 
@@ -921,7 +922,7 @@ def keep_all(*_arguments: object) -> None:
 @_HANDLERS.on("load_post")
 def forget(*_arguments: object) -> None:
     """Forget all noted settings after a file was opened, whose objects have different `session_uid`."""
-    _noted.clear()
+    _bone_settings.clear()
     _edited.clear()
 
 
@@ -933,7 +934,7 @@ def forget_modes(*_arguments: object) -> None:
 
 def register() -> None:
     """Add the handlers of evaluations, saving, opening, undo and redo."""
-    evaluations.add(follow, lambda armature_object: armature_object.session_uid not in _noted)
+    evaluations.add(follow, lambda armature_object: armature_object.session_uid not in _bone_settings)
     _HANDLERS.register()
 
 

@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel import LIMIT_WIDTH, nearest_of_many
-from ..maths.batch import Array, Mask, arctan2
+from ..maths.batch import Array, Mask, angles_between
 from .shapes import Limit
-
-_NO_DIRECTION = 1e-150
-"""Length of the vector part of a quaternion below which it has no direction."""
 
 
 class BatchLimits:
@@ -65,35 +62,10 @@ class BatchLimits:
         angles = np.zeros(rotations.shape[1:])
         projected, outside = self.project(rotations)
         if outside is not None:
-            vectors = rotation_vectors_between(projected[:, outside], rotations[:, outside])
-            angles[outside] = np.sqrt((vectors * vectors).sum(0))
+            angles[outside] = angles_between(projected[:, outside], rotations[:, outside])
         return angles
 
     def contains(self, rotations: Array, tolerance: float = 0.0) -> Mask:
         """A mask (n, B) of rotations outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
         inside: Mask = self.violations(rotations) <= tolerance
         return inside
-
-
-def rotation_vectors_between(inside: Array, outside: Array) -> Array:
-    """Rotation vectors (3, ...) in radians, in the frames of `inside`, that lead from `inside` to `outside`.
-
-    The outward normal of a projected rotation, times the angle by which it was outside. Alike for q and -q;
-    0 to pi long.
-
-    Args:
-        inside, outside: (4, ...) unit quaternions.
-    """
-    aw, ax, ay, az = inside
-    bw, bx, by, bz = outside
-    vectors = np.empty((3, *np.broadcast_shapes(aw.shape, bw.shape)))
-    vectors[0] = aw * bx - bw * ax - (ay * bz - az * by)
-    vectors[1] = aw * by - bw * ay - (az * bx - ax * bz)
-    vectors[2] = aw * bz - bw * az - (ax * by - ay * bx)
-    cosines = aw * bw + ax * bx + ay * by + az * bz
-    x, y, z = vectors
-    sines = np.sqrt(x * x + y * y + z * z)
-    angles = 2.0 * arctan2(sines, np.abs(cosines))
-    lengths = np.where(sines > _NO_DIRECTION, angles / np.maximum(sines, _NO_DIRECTION), 2.0)
-    vectors *= np.copysign(lengths, cosines)
-    return vectors

@@ -521,9 +521,9 @@ class EulerBox(Limit):
         if self.order != limit.order:
             return f"its Euler order {self.order} differs from the limit's {limit.order}"
         for name, *bounds in zip("XYZ", self.lower, self.upper, limit.lower, limit.upper, strict=True):
-            excess = _range(name, *bounds)
-            if excess:
-                return excess
+            reason = _range(name, *bounds)
+            if reason:
+                return reason
         return None
 
     def carried(self, turn: Quaternion) -> EulerBox:

@@ -273,7 +273,7 @@ def quaternions(matrices: Array) -> Array:
 
 POLAR_STEPS = 30
 """Most steps of `nearest_rotations`; each halves the logarithm of the stretch at least."""
-SETTLED = 1e-9
+CONVERGED = 1e-9
 """Change of a step after which the next one, of a quadratic iteration, is below rounding."""
 
 
@@ -295,7 +295,7 @@ def nearest_rotations(matrices: Array) -> Array:
             stepped = 0.5 * (scale * nearest + inverse_transposed / scale)
         changes = np.abs(stepped - nearest).max(axis=(0, 1))
         nearest = np.where(is_moving, stepped, nearest)  # the same bits, whatever else is beside it
-        is_moving &= changes > SETTLED
+        is_moving &= changes > CONVERGED
         if not is_moving.any():
             break
     return nearest

@@ -28,6 +28,7 @@ from ..maths.validation import (
     is_whole,
     listed,
     shown,
+    store,
 )
 from .coupled_offset import CoupledOffset, coupled_angle
 
@@ -90,14 +91,14 @@ class Joint:
             raise InvalidInput(
                 f"joint '{self.name}': parent must be an index or -1, not {shown(self.parent)}"
             )
-        store = object.__setattr__
         store(self, "parent", int(self.parent))
         store(self, "offset", frozen_vector(self.offset, f"joint '{self.name}': offset"))
         store(
             self, "rest_rotation", frozen_rotation(self.rest_rotation, f"joint '{self.name}': rest_rotation")
         )
         self._check_size("length", self.length)
-        self._check("stiffness", self.stiffness, 0.0, 1.0)
+        if not (is_number(self.stiffness) and 0.0 <= self.stiffness <= 1.0):
+            raise InvalidInput(f"joint '{self.name}': stiffness must be 0 to 1, not {shown(self.stiffness)}")
         self._check_size("max_step", self.max_step)
         self._check_size("mass", self.mass)
         if self.mass_point is not None:
@@ -120,17 +121,11 @@ class Joint:
                     f"and {_shown(b)} are not"
                 )
         if self.comfort is not None and self.comfort.region is not None and self.limit is not None:
-            excess = outside(self.comfort.region, self.limit)
-            if excess:
+            reason = outside(self.comfort.region, self.limit)
+            if reason:
                 raise InvalidInput(
-                    f"joint '{self.name}': the comfort region must lie inside the limit, but {excess}"
+                    f"joint '{self.name}': the comfort region must lie inside the limit, but {reason}"
                 )
-
-    def _check(self, what: str, value: float, lower: float, upper: float) -> None:
-        if not (is_number(value) and lower <= value <= upper):
-            raise InvalidInput(
-                f"joint '{self.name}': {what} must be {lower:g} to {upper:g}, not {shown(value)}"
-            )
 
     def _check_size(self, what: str, value: float) -> None:
         if not (is_size(value) or (is_number(value) and value == 0.0)):
@@ -210,7 +205,7 @@ class Skeleton:
     _places: Mapping[int, Place]
 
     def __init__(self, joints: Iterable[Joint]) -> None:
-        object.__setattr__(self, "joints", tuple(listed("Skeleton.joints", joints, "joints")))
+        store(self, "joints", tuple(listed("Skeleton.joints", joints, "joints")))
         indices: dict[str, int] = {}
         for i, joint in enumerate(self.joints):
             if not isinstance(joint, Joint):
@@ -222,7 +217,6 @@ class Skeleton:
                     f"joint '{joint.name}': its parent ({joint.parent}) must come before it ({i})"
                 )
             indices[joint.name] = i
-        store = object.__setattr__
         store(self, "_indices", indices)
         store(self, "_chains", {})  # to the root, for repeated access
         store(self, "_computed", {})

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import bpy
 
@@ -22,12 +21,11 @@ from .. import checks
 from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
-from ..bake.settings import DEFAULTS, PLAIN, BakeSettings, Keys, Start
+from ..bake.settings import PLAIN, BakeSettings, Keys, Start
 from ..keys.writer import Destination
 from ..properties import body
-from ..registration import field_help
 from . import files
-from .files import Exit, UsageError, Words
+from .files import Check, Exit, Option, UsageError, Words
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
@@ -62,95 +60,70 @@ examples:
 """
 
 
-class Word(NamedTuple):
-    """A setting of a bake on the command line."""
-
-    name: str  # of the setting
-    word: str  # its option; of a setting that is on by default, what switches it off
-    help: str  # of the option
-    group: str = "play"  # "frames", "keys" or "play", in which it stands in the help
-    metavar: str = "N"  # for its value
-    is_angle: bool = False  # whether it takes degrees
-
-    @classmethod
-    def of(cls, name: str) -> Word:
-        """The word that follows from the field of a setting, and from its line of help."""
-        default, help_line = DEFAULTS[name], field_help(BakeSettings, name)
-        if default is True:
-            return cls(name, f"--no-{name.replace('_', '-')}", f"switch off: {help_line}")
-        shown = "" if default is False else " (default: %(default)s)"
-        return cls(name, f"--{name.replace('_', '-')}", f"{help_line[:1].lower()}{help_line[1:]}{shown}")
-
-    def add(self, words: Words) -> None:
-        """Add the option to a parser, or to a group of one."""
-        default: Any = DEFAULTS[self.name]
-        if isinstance(default, bool):
-            words.add_argument(self.word, action="store_true", help=self.help)
-            return
-        default = math.degrees(default) if self.is_angle else default
-        told = {"metavar": self.metavar, "help": self.help}
-        words.add_argument(self.word, type=type(default), default=default, **told)
-
-    def value(self, options: argparse.Namespace) -> Any:
-        """The value of the setting."""
-        value, default = getattr(options, self.word.lstrip("-").replace("-", "_")), DEFAULTS[self.name]
-        if isinstance(default, bool):
-            return value != default
-        return math.radians(value) if self.is_angle else value
-
-
-_WORDS = (
-    Word("step", "--step", "solve every N-th frame, slerp between (default: %(default)s)", "frames"),
-    Word(
+_OPTIONS = (
+    Option(
+        BakeSettings, "step", "solve every N-th frame, slerp between (default: %(default)s)", "frames", "N"
+    ),
+    Option(
+        BakeSettings,
         "preroll",
-        "--preroll",
         "solve N frames before the first too, without keys: planted bones may have come down there "
         "(default: %(default)s)",
         "frames",
+        "N",
     ),
-    Word(
+    Option(
+        BakeSettings,
         "smoothness",
-        "--smoothness",
         "smooth sudden turns between frames, 0 to 1000; 0: each frame for itself (default: %(default)s)",
         "frames",
+        "N",
     ),
-    Word(
+    Option(
+        BakeSettings,
         "reduce_angle",
-        "--reduce-angle",
         "leave out keys where each bone stays this near to the full motion (default: 0, keep all)",
         "keys",
         "DEGREES",
-        is_angle=True,
+        unit="degrees",
     ),
-    Word(
+    Option(
+        BakeSettings,
         "reduce_error",
-        "--reduce-error",
         "leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
         "keys",
         "METRES",
     ),
-    Word(
+    Option(
+        BakeSettings,
         "switch_to_fk",
-        "--keep-switches",
         "do not key the rig's switches between IK and FK to FK where baked bones would move nothing",
+        "play",
+        word="keep_switches",
     ),
-    Word(
+    Option(
+        BakeSettings,
         "verify",
-        "--no-verify",
         "do not evaluate the frames once more after the bake to see what really plays",
+        "play",
     ),
 )
-_NAMED = {*(each.name for each in _WORDS), "error_reduction"}  # which is the armature's alone
-WORDS = (*_WORDS, *(Word.of(name) for name in PLAIN if name not in _NAMED))
+_NAMED = {*(each.name for each in _OPTIONS), "error_reduction"}  # which is the armature's alone
+OPTIONS = (
+    *_OPTIONS,
+    *(Option(BakeSettings, name, group="play", metavar="N") for name in PLAIN if name not in _NAMED),
+)
 """The options of settings that are numbers and switches."""
 
 
 # --- arguments ----------------------------------------------------------------------------------------------
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `ccd_rig bake`."""
-    _add_file_arguments(command, "bake")
+def add_commands(commands: Any) -> None:
+    """Add `bake` and `check` to the subparsers of the parser."""
+    words = "bake the CCD constraints of an armature to keys"
+    command = files.add_command(commands, "bake", words, EXAMPLES, run)
+    _add_file_arguments(command, takes_all=True)
     add_frame_arguments(command)
     add_key_arguments(command)
     add_play_arguments(command)
@@ -161,17 +134,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="exit code 3 if targets are missed at some frames, solved or between them, or keys do not play "
         "as baked or move nothing",
     )
+    words = "list what is wrong with the CCD constraints"
+    command = files.add_command(commands, "check", words, CHECK_EXAMPLES, run_check)
+    _add_file_arguments(command, takes_all=False)
+    files.add_trust_arguments(command, "FILE")
 
 
-def add_check_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `ccd_rig check`."""
-    _add_file_arguments(command, "check")
-
-
-def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
-    """Add the file, its armature and the constraints."""
-    add = command.add_argument
-    add("file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)")
+def _add_file_arguments(command: argparse.ArgumentParser, takes_all: bool) -> None:
+    """Add the file, its armature or all of its armatures, and the constraints."""
+    file = "the .blend file (default: the one that is open)"
+    command.add_argument("file", nargs="?", metavar="FILE", help=file)
     which = command.add_mutually_exclusive_group()
     which.add_argument(
         "--armature",
@@ -179,15 +151,10 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
         metavar="NAME",
         help="armature object (needed if several have constraints)",
     )
-    if name == "bake":
-        which.add_argument(
-            "--all",
-            action="store_true",
-            help="bake every armature of the scene that has constraints, in one pass",
-        )
+    if takes_all:
+        words = "bake every armature of the scene that has constraints, in one pass"
+        which.add_argument("--all", action="store_true", help=words)
     add_constraint_argument(command)
-    files.add_trust_argument(command, "FILE")
-    add("--quiet", action="store_true", help="only errors and warnings")
 
 
 def add_constraint_argument(command: Words) -> None:
@@ -274,10 +241,10 @@ def add_play_arguments(command: Words) -> None:
 
 
 def _add_options(command: Words, group: str) -> None:
-    """Add the words of a group of the bake's options."""
-    for word in WORDS:
-        if word.group == group:
-            word.add(command)
+    """Add a group of the bake's options."""
+    for option in OPTIONS:
+        if option.group == group:
+            option.add(command)
 
 
 def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSettings:
@@ -299,7 +266,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             solver=SOLVERS[options.solver] if options.solver else None,
             body=BODIES[options.body] if options.body else "",
             body_helps=options.body_helps,
-            **{word.name: word.value(options) for word in WORDS},
+            **{option.name: option.value(options) for option in OPTIONS},
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
@@ -325,8 +292,8 @@ def _destination(options: argparse.Namespace) -> Destination:
 # --- commands -----------------------------------------------------------------------------------------------
 
 
-def run(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
-    """Bake; `check` raises KeyboardInterrupt if the command is to end."""
+def run(options: argparse.Namespace, check: Check) -> Exit:
+    """Bake."""
     _open(options)
     files.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
@@ -378,7 +345,7 @@ def _tell(result: report.BakeReport, quiet: bool) -> None:
         files.say(f"{result.armature}: {times}")
 
 
-def run_check(options: argparse.Namespace) -> Exit:
+def run_check(options: argparse.Namespace, _check: Check) -> Exit:
     """List the problems of set-ups."""
     _open(options)
     scene = bpy.context.scene

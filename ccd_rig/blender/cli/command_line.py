@@ -23,9 +23,6 @@ from .files import COMMAND, Exit, UsageError
 
 _handles: list[Any] = []  # of the registered command, needed to unregister it
 
-KEEPING = ("bake", "figure", "retarget", "walk")
-"""Commands with --output and --report, of which they need one."""
-
 
 def register() -> None:
     """Register `blender --command ccd_rig`."""
@@ -73,19 +70,10 @@ def main(argv: Sequence[str]) -> int:
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        if options.command in KEEPING and options.output is None and options.report is None:
+        places = [place for name, place in vars(options).items() if name in ("output", "report")]
+        if len(places) == 2 and not any(places):
             raise UsageError("nothing would be kept: name --output, --report or both")
-        if options.command in (farm_commands.FARM, *farm_commands.TASKS):
-            return int(farm_commands.run_command(options, interrupt.check))
-        if options.command == "bake":
-            return int(bake_command.run(options, interrupt.check))
-        commands = {
-            "check": bake_command.run_check,
-            "figure": figure_command.run,
-            "retarget": retarget_command.run,
-            "walk": walk_command.run,
-        }
-        return int(commands[options.command](options))
+        return int(options.run(options, interrupt.check))
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
@@ -109,7 +97,7 @@ RANGES = ("--frames", "--cycle-frames")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the words after `ccd_rig`; `command` of the options is the command's name.
+    """Parse the words after `ccd_rig`; `run` of the options runs the command.
 
     Raises:
         SystemExit: the words are wrong or ask for help; errors and help are printed.
@@ -139,33 +127,11 @@ def _parser() -> argparse.ArgumentParser:
         **files.LOOK,
     )
     commands = parser.add_subparsers(
-        title="commands",
-        dest="command",
-        required=True,
-        metavar="bake | check | figure | retarget | walk | farm",
+        title="commands", required=True, metavar="bake | check | figure | retarget | walk | farm"
     )
-    for name, words, examples, add_arguments in (
-        (
-            "bake",
-            "bake the CCD constraints of an armature to keys",
-            bake_command.EXAMPLES,
-            bake_command.add_arguments,
-        ),
-        (
-            "check",
-            "list what is wrong with the CCD constraints",
-            bake_command.CHECK_EXAMPLES,
-            bake_command.add_check_arguments,
-        ),
-        ("figure", "recognise a figure and set it up", figure_command.EXAMPLES, figure_command.add_arguments),
-        (
-            "retarget",
-            "carry motion over to the armature of a file",
-            retarget_command.EXAMPLES,
-            retarget_command.add_arguments,
-        ),
-        ("walk", "walk along a curve over the ground", walk_command.EXAMPLES, walk_command.add_arguments),
-    ):
-        add_arguments(files.add_command(commands, name, words, examples))
+    bake_command.add_commands(commands)
+    figure_command.add_command(commands)
+    retarget_command.add_command(commands)
+    walk_command.add_command(commands)
     farm_commands.add_commands(commands)
     return parser

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,7 +30,8 @@ from .. import atomic_write
 from ..atomic_write import WriteError
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_steps, solve_steps
-from ..bake.progress import Progress, run
+from ..bake.progress import Progress
+from ..bake.progress import run as run_steps
 from ..bake.report import write
 from ..farm import bundle, results
 from ..farm import shots as jobs
@@ -38,17 +40,7 @@ from ..farm.shots import Clips, Shot, Span
 from ..keys import channels
 from ..retarget import clips, retarget
 from . import bake_command, files, retarget_command
-from .files import COMMAND, Exit, UsageError, Words, say, warn
-
-FARM = "farm"
-TASKS = {
-    "farm-bake": "bake one part of a job",
-    "farm-join": "join the chunks of a shot",
-    "farm-retarget": "put a clip onto an armature",
-    "farm-table": "write the table",
-}
-"""{command of a farm job: its help}; people run these to learn why a task fails."""
-
+from .files import COMMAND, Check, Exit, Run, UsageError, Words, say, warn
 
 FARM_EXAMPLES = """\
 examples:
@@ -85,12 +77,8 @@ FARM_BAKE_ARGUMENTS: tuple[Add, ...] = (
 
 def add_commands(commands: Any) -> None:
     """Add `farm` and the commands of its tasks to the subparsers of the parser."""
-    farm = files.add_command(
-        commands,
-        FARM,
-        "write a job for a render farm that bakes .blend files, or puts clips onto an armature",
-        FARM_EXAMPLES,
-    )
+    words = "write a job for a render farm that bakes .blend files, or puts clips onto an armature"
+    farm = files.add_command(commands, "farm", words, FARM_EXAMPLES, partial(_run_untrusted, _farm))
     farm.add_argument(
         "files",
         nargs="+",
@@ -111,16 +99,21 @@ def add_commands(commands: Any) -> None:
     retarget_command.add_choice_arguments(
         farm.add_argument_group("how clips are carried over, with --retarget")
     )
-    for name, words in TASKS.items():
-        task = commands.add_parser(
-            name, description=f"As a job does: {words}.", epilog=files.EPILOG, **files.LOOK
-        )
-        if name == "farm-retarget":
+    for name, words, run_task in (
+        ("bake", "bake one part of a job", _bake),
+        ("join", "join the chunks of a shot", _join),
+        ("retarget", "put a clip onto an armature", _retarget),
+        ("table", "write the table", _table),
+    ):  # a job runs these; so do people, to learn why a task fails
+        described = f"As a job does: {words}."
+        task = commands.add_parser(f"farm-{name}", description=described, epilog=files.EPILOG, **files.LOOK)
+        task.set_defaults(run=partial(_run_untrusted, partial(_as_task, run_task)))
+        if name == "retarget":
             task.add_argument("clip", type=Path, metavar="CLIP", help="the file with the motion")
             task.add_argument("target", type=Path, metavar="TARGET", help="the .blend file with the armature")
-        elif name != "farm-table":
+        elif name != "table":
             task.add_argument("shot", type=Path, metavar="FILE", help="the .blend file")
-        if name == "farm-bake":
+        if name == "bake":
             task.add_argument("--part", type=int, required=True, metavar="K", help="of its chunks, from 1")
         task.add_argument("--settings", type=Path, required=True, metavar="FILE", help="of the bundle")
         task.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
@@ -166,30 +159,25 @@ def _count(words: str) -> int:
     return int(words)
 
 
-Check = Callable[[], None]
-"""Raises KeyboardInterrupt if the command is to end."""
-
-
-def run_command(options: argparse.Namespace, check: Check) -> Exit:
-    """Run `farm` or a task. Scripts of .blend files do not run, whatever the preferences say.
-
-    Raises:
-        UsageError, CCDRigError: the command failed; a task's messages to the farm say so too.
-    """
-    commands = (_bake, _join, _retarget, _table)
-    tasks = dict(zip(TASKS, commands, strict=True))
-    if options.command in tasks and os.environ.get(HELD) == "1":
-        threading.Thread(target=_end_with_starter, name="end with starter", daemon=True).start()
+def _run_untrusted(run: Run, options: argparse.Namespace, check: Check) -> Exit:
+    """Run `farm` or a task. Scripts of .blend files do not run, whatever the preferences say."""
     filepaths = bpy.context.preferences.filepaths
     trusted, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, False
     try:
-        return tasks.get(options.command, _farm)(options, check)
-    except (UsageError, CCDRigError) as error:
-        if options.command in tasks:
-            bundle.fail(str(error))
-        raise
+        return run(options, check)
     finally:
         filepaths.use_scripts_auto_execute = trusted
+
+
+def _as_task(run: Run, options: argparse.Namespace, check: Check) -> Exit:
+    """Run a task, whose messages tell the farm too why it fails."""
+    if os.environ.get(ENDS_WITH_STDIN) == "1":
+        threading.Thread(target=_end_with_starter, name="end with starter", daemon=True).start()
+    try:
+        return run(options, check)
+    except (UsageError, CCDRigError) as error:
+        bundle.fail(str(error))
+        raise
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -286,8 +274,8 @@ def _say_done(words: str) -> None:
 # --- running a job here -------------------------------------------------------------------------------------
 
 
-SAID = "openjd_fail: "
-HELD = "CCD_RIG_ENDS_WITH_STDIN"
+FAILURE = "openjd_fail: "
+ENDS_WITH_STDIN = "CCD_RIG_ENDS_WITH_STDIN"
 """Environment variable that tells a task to end when its standard input does."""
 STANDARD_INPUT = 0
 PATIENCE = 2.0
@@ -303,17 +291,17 @@ def _run_here(job: bundle.Job, folder: Path, count: int) -> None:
     common = [f"--settings={folder / bundle.SETTINGS}", f"--output={folder / bundle.BAKED}"]
     steps = [[[step.command, *common, *words] for words in step.tasks()] for step in job.all_steps()]
     pool = ThreadPoolExecutor(count)
-    held, holder = os.pipe()
+    reading, writing = os.pipe()
     try:
         for step in steps:
-            failed = [words for words in pool.map(lambda task: _run_task(job, task, held), step) if words]
+            failed = [words for words in pool.map(lambda task: _run_task(job, task, reading), step) if words]
             if failed:
                 raise RigError("; ".join(failed))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        os.close(holder)
+        os.close(writing)
         pool.shutdown()
-        os.close(held)
+        os.close(reading)
 
 
 def _end_with_starter() -> None:
@@ -325,25 +313,25 @@ def _end_with_starter() -> None:
     os._exit(Exit.INTERRUPTED)
 
 
-def _run_task(job: bundle.Job, words: Sequence[str], held: int) -> str:
+def _run_task(job: bundle.Job, words: Sequence[str], reading: int) -> str:
     """Run a task and return the reason why it failed; empty if it succeeded.
 
     Args:
-        held: read end of the pipe that ends with this process.
+        reading: read end of the pipe that ends with this process.
     """
     program = bpy.app.binary_path or sys.executable
     process = subprocess.run(
         [program, *job.words(*words)],
-        stdin=held,
+        stdin=reading,
         capture_output=True,
         text=True,
         errors="replace",
-        env={**os.environ, "PYTHONUNBUFFERED": "1", HELD: "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", ENDS_WITH_STDIN: "1"},
         check=False,
     )
     if process.returncode == 0:
         return ""
-    reasons = [line.removeprefix(SAID) for line in process.stdout.splitlines() if line.startswith(SAID)]
+    reasons = [line.removeprefix(FAILURE) for line in process.stdout.splitlines() if line.startswith(FAILURE)]
     reason = reasons[-1] if reasons else f"exit code {process.returncode}"
     return f"{words[0]} {' '.join(words[3:])}: {reason}"
 
@@ -465,7 +453,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
     record = Record(made_with, results.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
-    solved = run(solve_steps(scene, bake_command.armature_of(scene, name), settings), _progress(check))
+    solved = run_steps(solve_steps(scene, bake_command.armature_of(scene, name), settings), _progress(check))
     Chunk.of(solved, record).save(path)
     _say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
@@ -501,7 +489,7 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
         lambda frames: results.joined(frames, solved, seams),
     )
     try:
-        result = run(steps, _progress(check))
+        result = run_steps(steps, _progress(check))
     except CCDRigError as error:
         raise RigError(f"{shot.name}: {error}") from error
     check()
@@ -545,13 +533,12 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
 def _table(options: argparse.Namespace, _check: Check) -> Exit:
     """Write the table of all shots or clips."""
     if jobs.is_clips_job(options.settings):
-        settings, columns = jobs.read_clips(options.settings), results.CLIP_COLUMNS
+        settings = jobs.read_clips(options.settings)
         expected = {Path(file).stem: results.made_with(settings.content(file)) for file in settings.files}
     else:
-        columns = results.COLUMNS
         shots = jobs.read_shots(options.settings)
         expected = {shot.name: results.made_with(shot.content()) for shot in shots}
-    say(results.write_table(expected, columns, options.output).rstrip("\n"))
+    say(results.write_table(expected, options.output).rstrip("\n"))
     _say_done("wrote table.csv and table.txt")
     return Exit.DONE
 

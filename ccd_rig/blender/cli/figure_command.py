@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import bpy
 
@@ -26,7 +27,7 @@ from ..retarget import clips
 from ..set_up import build
 from ..set_up.plan import Choices, Group, Ranges
 from . import files
-from .files import Exit, say, warn
+from .files import Check, Exit, say, warn
 
 EXAMPLES = """\
 examples:
@@ -39,8 +40,10 @@ there, and named by --roles.
 """
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `ccd_rig figure`."""
+def add_command(commands: Any) -> None:
+    """Add `figure` to the subparsers of the parser."""
+    words = "recognise a figure and set it up"
+    command = files.add_command(commands, "figure", words, EXAMPLES, run)
     add = command.add_argument
     add("file", type=Path, metavar="FILE", help="the .blend file with the armature")
     add("--armature", metavar="NAME", help="armature object in FILE (needed if there are several)")
@@ -64,8 +67,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--control-bones", action="store_true", help="targets are bones of the armature, not empties")
     add("--keep-still", action="store_true", help="do not key targets along the motion that the figure has")
     files.add_arguments(command, "FILE", "the set-up", "roles and what was made")
-    files.add_trust_argument(command, "FILE")
-    add("--quiet", action="store_true", help="only errors and warnings")
 
 
 def _groups(text: str) -> tuple[Group, ...]:
@@ -75,7 +76,7 @@ def _groups(text: str) -> tuple[Group, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: give some of {', '.join(Group)}") from None
 
 
-def run(options: argparse.Namespace) -> Exit:
+def run(options: argparse.Namespace, _check: Check) -> Exit:
     """Set the figure up and save it, or only report its roles."""
     roles = {} if options.roles is None else read_roles(options.roles)
     files.open_input(options.file, options)

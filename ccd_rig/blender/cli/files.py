@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 import enum
 import errno
+import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import bpy
 
@@ -20,6 +22,7 @@ from .. import atomic_write
 from ..bake import report
 from ..farm import results
 from ..keys.channels import newer_than_blender
+from ..registration import field_help
 
 COMMAND = "ccd_rig"
 Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -127,15 +130,6 @@ def require_text(path: Path) -> None:
         raise UsageError(f"cannot open {path}: {_NO_TEXT}")
 
 
-def add_trust_argument(command: argparse.ArgumentParser, file: str) -> None:
-    """Add --enable-autoexec, see `open_input`; `file` is the file's metavar."""
-    command.add_argument(
-        "--enable-autoexec",
-        action="store_true",
-        help=f"run scripted drivers in {file}; only for files you trust",
-    )
-
-
 def save_as(path: Path) -> None:
     """Save the open file under another name, atomically.
 
@@ -197,8 +191,16 @@ def _first_line(error: Exception) -> str:
     return words[0].removeprefix("Error: ")
 
 
+def add_trust_arguments(command: argparse.ArgumentParser, file: str) -> None:
+    """Add --enable-autoexec, see `open_input`, and --quiet; `file` is the file's metavar."""
+    add = command.add_argument
+    trust = f"run scripted drivers in {file}; only for files you trust"
+    add("--enable-autoexec", action="store_true", help=trust)
+    add("--quiet", action="store_true", help="only errors and warnings")
+
+
 def add_arguments(command: argparse.ArgumentParser, file: str, result: str, reported: str) -> None:
-    """Add --output, --report and --allow-data-loss.
+    """Add --output, --report and --allow-data-loss, and those of `add_trust_arguments`.
 
     Args:
         file: metavar of the file that is changed.
@@ -213,6 +215,52 @@ def add_arguments(command: argparse.ArgumentParser, file: str, result: str, repo
         action="store_true",
         help=f"save the output even if a newer Blender has saved {file}, without what this one does not know",
     )
+    add_trust_arguments(command, file)
+
+
+class Option(NamedTuple):
+    """An option of a command for a number or switch among settings. Its default is the field's."""
+
+    settings: Any  # the dataclass of the settings
+    name: str  # of the field
+    help: str = ""  # of the option; empty: the field's line of help
+    group: str = ""  # of options that stand together in the help
+    metavar: str | None = None  # for its value; None: its name
+    unit: str = ""  # of its value; a field whose option takes "degrees" has radians
+    word: str = ""  # without its hyphens; empty: the field's name, after "no" if the field is on by default
+
+    @property
+    def default(self) -> Any:
+        """Default of the setting."""
+        return next(each.default for each in fields(self.settings) if each.name == self.name)
+
+    @property
+    def key(self) -> str:
+        """Name of the option among those that were parsed."""
+        return self.word or (f"no_{self.name}" if self.default is True else self.name)
+
+    def add(self, words: Words) -> None:
+        """Add the option to a parser, or to a group of one."""
+        default, text = self.default, self.help
+        if not text:
+            text = field_help(self.settings, self.name)
+            text = f"switch off: {text}" if default is True else f"{text[:1].lower()}{text[1:]}"
+            text += f", {self.unit}" if self.unit else ""
+        word = f"--{self.key.replace('_', '-')}"
+        if isinstance(default, bool):
+            words.add_argument(word, action="store_true", help=text)
+            return
+        default = math.degrees(default) if self.unit == "degrees" else default
+        if "default" not in text:
+            text += " (default: %(default).3g)"
+        words.add_argument(word, type=type(default), default=default, metavar=self.metavar, help=text)
+
+    def value(self, options: argparse.Namespace) -> Any:
+        """The value of the setting."""
+        value = getattr(options, self.key)
+        if isinstance(self.default, bool):
+            return value != self.default
+        return math.radians(value) if self.unit == "degrees" else value
 
 
 def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | None = None) -> None:
@@ -253,11 +301,18 @@ def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
             )
 
 
-def add_command(commands: Any, name: str, words: str, examples: str) -> argparse.ArgumentParser:
-    """Add a command to the subparsers of the parser, described by `words`."""
+Check = Callable[[], None]
+"""Raises KeyboardInterrupt if the command is to end."""
+Run = Callable[[argparse.Namespace, Check], Exit]
+"""Runs a command with its options."""
+
+
+def add_command(commands: Any, name: str, words: str, examples: str, run: Run) -> argparse.ArgumentParser:
+    """Add a command to the subparsers of the parser, described by `words`; the options have its `run`."""
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=words, description=f"{words[0].upper()}{words[1:]}.", epilog=examples + EPILOG, **LOOK
     )
+    command.set_defaults(run=run)
     return command
 
 

@@ -16,12 +16,11 @@ from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ..atomic_write import real_folder
 from ..bake.report import write
-from ..registration import field_help
 from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from . import files
-from .files import Exit, UsageError, Words, say, warn
+from .files import Check, Exit, Option, UsageError, Words, say, warn
 
 EXAMPLES = """\
 examples:
@@ -33,16 +32,25 @@ Each clip becomes an action of the armature in TARGET, named as its file; the la
 """
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `ccd_rig retarget`."""
+OPTIONS = (
+    Option(RetargetSettings, "in_place", "take the mean velocity along the ground off"),
+    Option(RetargetSettings, "contacts", "do not lock feet that are down"),
+    Option(RetargetSettings, "blend", unit="seconds"),
+    Option(RetargetSettings, "extension"),
+)
+"""Options of settings that are numbers and switches."""
+
+
+def add_command(commands: Any) -> None:
+    """Add `retarget` to the subparsers of the parser."""
+    words = "carry motion over to the armature of a file"
+    command = files.add_command(commands, "retarget", words, EXAMPLES, run)
     add = command.add_argument
     add("source", type=Path, metavar="SOURCE", help=f"a clip ({', '.join(clips.CLIPS)}), or a folder of them")
     add("target", type=Path, metavar="TARGET", help="the .blend file with the armature that gets the motion")
     add("--armature", metavar="NAME", help="armature object in TARGET (needed if there are several)")
     add_choice_arguments(command)
     files.add_arguments(command, "TARGET", "the actions", "the results")
-    files.add_trust_argument(command, "TARGET")
-    add("--quiet", action="store_true", help="only errors and warnings")
 
 
 def add_choice_arguments(command: Words) -> None:
@@ -59,7 +67,6 @@ def add_choice_arguments(command: Words) -> None:
     )
     add("--reference-frame", type=float, metavar="N", help="which frame (default: the first)")
     add("--source-fps", type=float, default=0.0, metavar="N", help="of the keys (default: the file's rate)")
-    add("--in-place", action="store_true", help="take the mean velocity along the ground off")
     add("--scale", type=float, default=RetargetSettings.scale, help="of the way (default: by the legs)")
     _add_effectors(add)
     add(
@@ -69,16 +76,14 @@ def add_choice_arguments(command: Words) -> None:
         help="world height on which feet are to stand (default: that of the target's Ground below its "
         "origin; where that is At Rest, where the target stands at rest)",
     )
-    add("--no-contacts", action="store_true", help="do not lock feet that are down")
-    defaults = RetargetSettings()
+    down = RetargetSettings.thresholds
     for name, value, text in (
-        ("--speed", defaults.thresholds.speed, "a foot is down where it is slower, in legs per second"),
-        ("--height", defaults.thresholds.height, "and nearer than this to the ground, in legs"),
-        ("--blend", defaults.blend, f"{field_help(RetargetSettings, 'blend')}, seconds"),
-        ("--extension", defaults.extension, field_help(RetargetSettings, "extension")),
+        ("--speed", down.speed, "a foot is down where it is slower, in legs per second"),
+        ("--height", down.height, "and nearer than this to the ground, in legs"),
     ):
-        told = f"{text[:1].lower()}{text[1:]} (default: {value:.3g})"
-        add(name, type=float, default=value, help=told)
+        add(name, type=float, default=value, help=f"{text} (default: {value:.3g})")
+    for option in OPTIONS:
+        option.add(command)
 
 
 def _add_effectors(add: Callable[..., Any]) -> None:
@@ -135,7 +140,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def run(options: argparse.Namespace) -> Exit:
+def run(options: argparse.Namespace, check: Check) -> Exit:
     """Retarget the clips, save, and print the table."""
     sources, choice = clips_at([options.source]), retarget_choice(options)
     files.open_input(options.target, options)
@@ -145,6 +150,7 @@ def run(options: argparse.Namespace) -> Exit:
     results: dict[str, Any] = {}
     failed = False
     for clip in sources:
+        check()
         try:
             with clips.imported(clip) as imported:
                 result = clips.carry_over(clip, imported, options.source_armature, target, choice)
@@ -202,14 +208,11 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
     try:
         settings = RetargetSettings(
             scale=options.scale,
-            in_place=options.in_place,
             ground=options.ground,
             **dict(options.weight),
             **dict(options.space),
-            contacts=not options.no_contacts,
             thresholds=ContactThresholds(speed=options.speed, height=options.height),
-            blend=options.blend,
-            extension=options.extension,
+            **{option.name: option.value(options) for option in OPTIONS},
         )
         return RetargetChoice(
             source_fps=options.source_fps,

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import bpy
 
@@ -15,13 +16,12 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
 from ..bake.report import write
-from ..registration import field_help
 from ..retarget import clips
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
 from ..walk import walk
 from ..walk.walk import Stands, WalkChoice, walk_along
 from . import files
-from .files import Exit, UsageError, say, warn
+from .files import Check, Exit, Option, UsageError, say, warn
 
 EXAMPLES = """\
 examples:
@@ -32,15 +32,20 @@ The walk becomes a new action of the armature; that with the cycle stays.
 
 """
 
-NUMBERS = ("cycles", "stride", "offset", "ease", "steepest", "clearance", "extension")
-"""Settings of a walk that are numbers, each with an option of its name."""
-ANGLES = ("steepest",)
-"""Those that the command line takes in degrees."""
+OPTIONS = (
+    Option(WalkSettings, "fit_steps", "leave steps on stairs and in bends as long as others"),
+    *(Option(WalkSettings, name) for name in ("cycles", "stride", "offset", "ease")),
+    Option(WalkSettings, "steepest", unit="degrees"),
+    *(Option(WalkSettings, name) for name in ("clearance", "extension")),
+)
+"""Options of settings that are numbers and switches."""
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `ccd_rig walk`."""
-    add, defaults = command.add_argument, WalkSettings()
+def add_command(commands: Any) -> None:
+    """Add `walk` to the subparsers of the parser."""
+    words = "walk along a curve over the ground"
+    command = files.add_command(commands, "walk", words, EXAMPLES, run)
+    add = command.add_argument
     add("file", type=Path, metavar="SHOT", help="the .blend file with armature, curve and ground")
     add("--armature", metavar="NAME", help="armature object (needed if there are several)")
     add("--cycle", metavar="ACTION", help="the action with the cycle (default: the one that plays)")
@@ -60,7 +65,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--start", type=int, default=1, metavar="FRAME", help="of the first key (default: %(default)s)")
     add("--end", type=int, metavar="FRAME", help="of the last key at most (default: where the curve ends)")
     add("--keyed", action="store_true", help="go as the curve's Evaluation Time is keyed")
-    add("--no-fit-steps", action="store_true", help="leave steps on stairs and in bends as long as others")
     add(
         "--stand",
         metavar="ACTION",
@@ -68,18 +72,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "(default: as in the cycle on average)",
     )
     add("--no-stand", choices=("start", "end", "both"), help="begin, or end, at full speed")
-    for name in NUMBERS:
-        default, words = getattr(defaults, name), field_help(WalkSettings, name)
-        if name in ANGLES:
-            default, words = math.degrees(default), f"{words}, degrees"
-        told = f"{words[:1].lower()}{words[1:]} (default: {default:.3g})"
-        add(f"--{name}", type=float, default=default, help=told)
+    for option in OPTIONS:
+        option.add(command)
     files.add_arguments(command, "SHOT", "the walk", "the results")
-    files.add_trust_argument(command, "SHOT")
-    add("--quiet", action="store_true", help="only errors and warnings")
 
 
-def run(options: argparse.Namespace) -> Exit:
+def run(options: argparse.Namespace, _check: Check) -> Exit:
     """Walk, save, and print the result."""
     settings = _settings(options)
     files.open_input(options.file, options)
@@ -118,12 +116,9 @@ def run(options: argparse.Namespace) -> Exit:
 
 
 def _settings(options: argparse.Namespace) -> WalkSettings:
-    numbers = {name: getattr(options, name) for name in NUMBERS}
-    numbers |= {name: math.radians(numbers[name]) for name in ANGLES}
     try:
         return WalkSettings(
-            **numbers,
-            fit_steps=not options.no_fit_steps,
+            **{option.name: option.value(options) for option in OPTIONS},
             start=options.no_stand not in ("start", "both"),
             stop=options.no_stand not in ("end", "both"),
         )

@@ -325,26 +325,13 @@ def _seam(span: Span, earlier: Chunk, later: Chunk) -> Seam:
 
 # Table -----------------------------------------------------------------------------------------------------
 
-COLUMNS = (
-    "shot",
-    "armature",
-    "first",
-    "last",
-    "frames_solved",
-    "frames_reached",
-    "worst",
-    "worst_frame",
-    "chunks",
-    "seam",
-    "mismatches",
-    "seconds",
-)
-"""`worst`: tip to target, world metres; `seam`: largest rotation between chunks where they meet, degrees;
-`mismatches`: constraints that do not play as they were baked; `seconds`: of the bake that wrote the file."""
-
 
 def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[str, Any]:
-    """Return the row of an armature of a shot."""
+    """Return the row of an armature of a shot.
+
+    `worst`: tip to target, world metres; `seam`: largest rotation between chunks where they meet, degrees;
+    `mismatches`: constraints that do not play as they were baked; `seconds`: of the bake that wrote the file.
+    """
     worst, solved = report.worst(), report.solved_count()
     between = [each for each in report.findings if each.trouble is Trouble.BETWEEN]
     far, frame = max([(worst.residual, worst.frame), *((each.distance, each.frame) for each in between)])
@@ -368,27 +355,14 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """First characters of formulas in spreadsheets; the last four are full-width, as some of them take too."""
 
-CLIP_COLUMNS = (
-    "clip",
-    "armature",
-    "first",
-    "last",
-    "frames",
-    "contacts",
-    "drift",
-    "slide",
-    "off",
-    "hips",
-    "warnings",
-    "seconds",
-)
-"""`drift`: largest displacement of a foot within a contact, metres; `slide`: mean speed of feet in contact,
-metres per second; `off`: largest error of a limb's end that follows the source's, parts of the limb's length;
-`hips`: largest lowering of the hips, metres; `seconds`: of the task."""
-
 
 def row_of_clip(name: str, armature: str, result: Retargeted, seconds: float) -> dict[str, Any]:
-    """Return the row of a clip on an armature."""
+    """Return the row of a clip on an armature.
+
+    `drift`: largest displacement of a foot within a contact, metres; `slide`: mean speed of feet in contact,
+    metres per second; `off`: largest error of a limb's end that follows the source's, parts of the limb's
+    length; `hips`: largest lowering of the hips, metres; `seconds`: of the task.
+    """
     measures = result.measures
     slides = [stance.slide for stance in measures.stances]
     return {
@@ -407,12 +381,11 @@ def row_of_clip(name: str, armature: str, result: Retargeted, seconds: float) ->
     }
 
 
-def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path) -> str:
-    """Write `table.csv` and `table.txt`; returns the text.
+def write_table(results: Mapping[str, str], folder: Path) -> str:
+    """Write `table.csv` and `table.txt` of the rows in records; returns the text.
 
     Args:
-        results: {name: hash by `made_with`} of all results of a job.
-        columns: of the rows in their records.
+        results: {name: hash by `made_with`} of all results of a job, at least one.
 
     Raises:
         RigError: results are missing or not the recorded ones; names them. Nothing is written then.
@@ -432,10 +405,13 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
             "run. Run it again; the table is not written"
         )
     sheet = io.StringIO()
-    writer = csv.DictWriter(sheet, columns, lineterminator="\n")
+    writer = csv.DictWriter(sheet, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    text = _text(rows, columns)
+    lines = [tuple(rows[0]), *(tuple(printable(str(value)) for value in row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(map(str.ljust, line, widths)) for line in lines)
+    text = "".join(f"{line.rstrip()}\n" for line in padded)
     write(sheet.getvalue(), folder / "table.csv")
     write(text, folder / "table.txt")
     return text
@@ -447,10 +423,3 @@ def _cell(value: Any) -> Any:
         return value
     text = printable(value)
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
-
-
-def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    lines = [tuple(columns), *(tuple(printable(str(row[name])) for name in columns) for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
-    texts = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
-    return "".join(f"{text.rstrip()}\n" for text in texts)

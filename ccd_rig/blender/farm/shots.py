@@ -7,11 +7,10 @@ its frames.
 
 from __future__ import annotations
 
-import enum
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -21,7 +20,6 @@ import bpy
 from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
-from ...motion.retargeting.settings import SPACES
 from ...solvers.stepping import result_of
 from .. import checks
 from ..atomic_write import read_text
@@ -123,15 +121,9 @@ class Shot:
         return len(self.spans()) > 1
 
     def content(self) -> dict[str, Any]:
-        """Shot as JSON values; enums are names."""
-        armatures = {
-            name: {
-                field: value.name if isinstance(value, enum.Enum) else value
-                for field, value in asdict(settings).items()
-            }
-            for name, settings in self.armatures.items()
-        }
-        return {"file": self.file, "chunk": self.chunk, "armatures": armatures}
+        """Shot as JSON values."""
+        content: dict[str, Any] = json_text.encoded(self)
+        return content
 
 
 def to_json(shots: Sequence[Shot]) -> str:
@@ -226,28 +218,19 @@ class Clips:
 
     def content(self, file: str) -> dict[str, Any]:
         """Settings that the result of one clip depends on, as JSON values."""
-        return {"file": file, **self._shared()}
+        content: dict[str, Any] = json_text.encoded(self)
+        del content["files"]
+        return {"file": file, **content}
 
     def to_json(self) -> str:
         """Text of `settings.json`."""
-        content = {"format": CLIPS[0], "version": CLIPS[1], "files": list(self.files), **self._shared()}
+        content = {"format": CLIPS[0], "version": CLIPS[1], **json_text.encoded(self)}
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def require(self, clip: Path) -> None:
         """Raise RigError if the job has no such clip."""
         if clip.name not in self.files:
             raise RigError(f"{clip.name} is no clip of this job: {shown(', '.join(self.files), LONGEST)}")
-
-    def _shared(self) -> dict[str, Any]:
-        choice = asdict(self.choice)
-        choice["reference"] = self.choice.reference.name
-        choice["settings"].update((name, getattr(self.choice.settings, name).name) for name in SPACES)
-        return {
-            "target": self.target,
-            "armature": self.armature,
-            "source_armature": self.source_armature,
-            "choice": choice,
-        }
 
 
 def is_clips_job(path: Path) -> bool:

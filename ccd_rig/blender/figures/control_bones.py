@@ -140,7 +140,7 @@ def _edit_bones(
     layer = context.view_layer
     active, selected = layer.objects.active, list(layer.objects.selected)
     mode = "OBJECT" if active is None else active.mode
-    together = list(context.objects_in_mode) if mode == "POSE" else []
+    in_pose_mode = list(context.objects_in_mode) if mode == "POSE" else []
     if mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
     _select(layer, armature_object, [armature_object])
@@ -153,7 +153,7 @@ def _edit_bones(
         bpy.ops.object.mode_set(mode="OBJECT")
         armature_object.data.use_mirror_x = mirrored
         if active is not None and mode != "OBJECT":
-            _select(layer, active, together or [active])
+            _select(layer, active, in_pose_mode or [active])
             bpy.ops.object.mode_set(mode=mode)
         _select(layer, active, selected)
 

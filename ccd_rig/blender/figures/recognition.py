@@ -15,7 +15,20 @@ from ...errors import RigError
 from ...json_text import printable, shown
 from . import rigify, words
 from .control_bones import is_control
-from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, SkeletonTree, read_role
+from .role import (
+    ARM_PARTS,
+    FRONT_PARTS,
+    LEG_PARTS,
+    OTHER_SIDE,
+    Figure,
+    Kind,
+    Part,
+    RestBone,
+    Role,
+    Side,
+    SkeletonTree,
+    read_role,
+)
 from .structure import by_structure
 from .words import Clue, by_family, by_words
 
@@ -23,9 +36,6 @@ RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")
 UP = Vector((0.0, 0.0, 1.0))
 OTHER_WAYS_UP = (Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
-ARM_PARTS = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FINGER)
-LEG_PARTS = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
-FRONT_PARTS = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
 TOES = (Part.TOE, Part.FRONT_TOE)
 FOURS = 0.5
 """Cosine of the angle between back and hind leg at rest below which a figure goes on all fours."""
@@ -90,8 +100,9 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
         bones: all of an armature, parents first, in a space whose Z points up.
         generated: whether Rigify has generated them. Then FK controls alone get roles.
     """
-    if generated:
-        return _generated(bones)
+    if generated:  # by the copies of the metarig's bones
+        figure = recognise(rigify.metarig_bones(bones))
+        return Figure(figure.kind, rigify.controls(figure.roles, bones), RIGIFY)
     tree = SkeletonTree(_relevant(bones))
     structure: tuple[Kind, dict[str, Role]] | None = None
     if not any(_PAWS.search(bone.rigify_type) for bone in bones):
@@ -198,12 +209,6 @@ def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
         bone._replace(head=tuple(turn @ Vector(bone.head)), tail=tuple(turn @ Vector(bone.tail)))
         for bone in tree.bones.values()
     )
-
-
-def _generated(bones: Sequence[RestBone]) -> Figure:
-    """Recognise the metarig in the generated rig's copies of its bones."""
-    figure = recognise(rigify.metarig_bones(bones))
-    return Figure(figure.kind, rigify.controls(figure.roles, bones), RIGIFY)
 
 
 def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:

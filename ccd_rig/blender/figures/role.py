@@ -40,6 +40,12 @@ class Part(enum.StrEnum):
     """Any bone of a leg, where a figure has more than four."""
 
 
+ARM_PARTS = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FINGER)
+LEG_PARTS = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
+FRONT_PARTS = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
+"""Parts of arms, of legs and of front legs, from the body on."""
+
+
 class Side(enum.StrEnum):
     """Side of the figure, from its point of view."""
 
@@ -48,6 +54,7 @@ class Side(enum.StrEnum):
     MIDDLE = ""
 
 
+SIDES = (Side.LEFT, Side.RIGHT)
 OTHER_SIDE = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT, Side.MIDDLE: Side.MIDDLE}
 
 
@@ -171,11 +178,12 @@ class SkeletonTree:
             name = self.bones[name].parent
 
     def below(self, name: str) -> Iterator[str]:
-        """Yield a bone and its descendants, parents first; the empty name is the parent of roots."""
+        """Yield a bone and its descendants, parents first; all bones for the empty name."""
         left = [name]
         while left:
             name = left.pop()
-            yield name
+            if name:
+                yield name
             left += reversed(self.children[name])
 
     def is_below(self, name: str, above: str) -> bool:
@@ -190,6 +198,15 @@ class SkeletonTree:
             if name == above:
                 return upwards[::-1]
         return []
+
+    def between(self, one: str, other: str) -> list[str]:
+        """Bones on the way from a bone, left out, to another one, included; from its root if they share none.
+
+        Their common ancestor is left out too.
+        """
+        start = self.common(one, other)
+        path = self.path(start, other) if start else list(self.ancestors(other))[::-1]
+        return [name for name in path if name not in (one, start)]
 
     def common(self, one: str, other: str) -> str:
         """Lowest common ancestor, which may be one of the two bones; empty without one."""

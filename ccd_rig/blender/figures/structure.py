@@ -15,7 +15,7 @@ from itertools import pairwise
 from mathutils import Vector
 
 from . import words
-from .role import Kind, Part, Role, Side, SkeletonTree
+from .role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Kind, Part, Role, Side, SkeletonTree
 from .symmetry import (
     LEAST_LIMB,
     Limb,
@@ -28,6 +28,7 @@ from .symmetry import (
     is_arm,
     joints,
     legs_of,
+    lengths_of,
     limbs,
     named_head,
     skeleton,
@@ -45,26 +46,16 @@ def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     roots = tree.children[""]
     if len(roots) != 1:
         return Kind.UNKNOWN, {}
-    ways = _lengths(tree)
+    ways, _ = lengths_of(tree, joints(tree), ends(tree))
     least = LEAST_LIMB * ways[roots[0]]
     stem, forks = _row(tree, ways, roots[0], least)
     if not forks:
         return (Kind.CHAIN, _one_way(tree, _without_root(stem))) if len(stem) > 2 else (Kind.UNKNOWN, {})
     rows = [_row(tree, ways, name, least) for name in forks]
-    apart = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
-    if not apart or max(ways[roots[0]] - ways[name] for name in stem) > least:
+    are_separate = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
+    if not are_separate or max(ways[roots[0]] - ways[name] for name in stem) > least:
         return Kind.UNKNOWN, {}
     return Kind.CHAIN, _two_ways(tree, [row for row, _ in rows])
-
-
-def _lengths(tree: SkeletonTree) -> dict[str, float]:
-    """{bone: length of the longest path from its head down to an end}"""
-    places, tips = joints(tree), ends(tree)
-    lengths: dict[str, float] = {}
-    for name in reversed([each for each in tree.below("") if each]):
-        further = [(places[each] - places[name]).length + lengths[each] for each in tree.children[name]]
-        lengths[name] = max(further, default=(tips[name] - places[name]).length)
-    return lengths
 
 
 def _row(
@@ -171,7 +162,7 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         middle = trunk(bones, hind, fore)
         roles = _trunk_roles(middle)
         left = _left(bones, middle.front)
-        roles |= _leg_roles(bones, hind, left, HIND, middle.front)
+        roles |= _leg_roles(bones, hind, left, LEG_PARTS, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
         return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
     if len(legs) == 1:
@@ -200,7 +191,7 @@ def _two_legs(
     middle = trunk(bones, legs, fore)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
-    roles |= _leg_roles(bones, legs, left, HIND, middle.front)
+    roles |= _leg_roles(bones, legs, left, LEG_PARTS, middle.front)
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
     upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
@@ -220,7 +211,7 @@ def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
     if behind[0] != behind[1]:
         return (one, other) if behind[0] > behind[1] else (other, one)
     if head := named_head(bones, (one.root, other.root)):
-        return (one, other) if _apart(bones, head, other) < _apart(bones, head, one) else (other, one)
+        return (one, other) if _distance(bones, head, other) < _distance(bones, head, one) else (other, one)
     if one.root != other.root:
         if bones.tree.is_below(other.root, one.root):
             return one, other
@@ -228,13 +219,13 @@ def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
             return other, one
     heads = [trunk(bones, a, b).head for a, b in ((one, other), (other, one))]
     for head, (hind, fore) in zip(heads, ((one, other), (other, one)), strict=True):
-        if head and _apart(bones, head, fore) < _apart(bones, head, hind):
+        if head and _distance(bones, head, fore) < _distance(bones, head, hind):
             return hind, fore
     ahead = usual_front(bones)
     return (one, other) if one.base.dot(ahead) < other.base.dot(ahead) else (other, one)
 
 
-def _apart(bones: Skeleton, name: str, limb: Limb) -> float:
+def _distance(bones: Skeleton, name: str, limb: Limb) -> float:
     return (bones.places[name] - limb.base).length
 
 
@@ -245,8 +236,7 @@ def _left(bones: Skeleton, front: Vector) -> int:
 
 # --- roles --------------------------------------------------------------------------------------------------
 
-HIND = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
-FORE = (Part.SHOULDER, Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
+FORE = (Part.SHOULDER, *FRONT_PARTS)
 
 
 def _row_roles(part: Part, names: Iterable[str], number: int = 0) -> dict[str, Role]:
@@ -297,7 +287,7 @@ def _leg_roles(
             break
         roles |= {names[0]: Role(girdle, index=len(roles))}
         names = names[1:]
-    knee, ankle = _knee_and_ankle(bones, names, pieces is HIND)
+    knee, ankle = _knee_and_ankle(bones, names, pieces is LEG_PARTS)
     roles |= _row_roles(thigh, names[:knee]) | _row_roles(shin, names[knee:ankle])
     toes = [name for name in names[ankle + 1 :] if not words.says(name, Clue.HEEL)]
     roles |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, toes)
@@ -325,10 +315,12 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
 
     A thigh or shin may be in several pieces. Names of both, or of a shin at the end, take precedence.
     """
-    told = [words.read(name).part for name in names]
-    shins = [place for place, part in enumerate(told) if place > 0 and part in (Part.SHIN, Part.LOWER_ARM)]
+    named_parts = [words.read(name).part for name in names]
+    shins = [
+        place for place, part in enumerate(named_parts) if place > 0 and part in (Part.SHIN, Part.LOWER_ARM)
+    ]
     if shins:
-        feet = [place for place, part in enumerate(told) if part in (Part.FOOT, Part.HAND)]
+        feet = [place for place, part in enumerate(named_parts) if part in (Part.FOOT, Part.HAND)]
         after = [place for place in feet if place > shins[0]]
         if after or shins[0] == len(names) - 1:
             return shins[0], (*after, len(names))[0]
@@ -382,8 +374,7 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
         names = limb.bones
         shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
         bounds = (0, shoulder, elbow, wrist, len(names))
-        pieces = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
-        for part, (start, end) in zip(pieces, pairwise(bounds), strict=True):
+        for part, (start, end) in zip(ARM_PARTS[:-1], pairwise(bounds), strict=True):
             roles |= _row_roles(part, names[start:end], number=number)
         rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
         for finger, row in enumerate(rows, fingers):

@@ -92,16 +92,16 @@ def _with_names(
             if words.across(other) == name and partners.get(above, above) == beyond:
                 partners |= {name: other, other: name}
     paired = split.partners if split else {}
-    told = {name: words.read(name).side for name in tree.bones}
-    lefts = [name for name in partners if told[name] is Side.LEFT]
-    matched = len(partners) + sum(side is Side.MIDDLE for side in told.values())
+    named_sides = {name: words.read(name).side for name in tree.bones}
+    lefts = [name for name in partners if named_sides[name] is Side.LEFT]
+    matched = len(partners) + sum(side is Side.MIDDLE for side in named_sides.values())
     if not lefts or len(partners) == len(paired) or (split is None and matched < ENOUGH * len(places)):
         return split
     way = sum((places[name] - places[partners[name]] for name in lefts), Vector())
     axis = split.across if split else max(axes, key=lambda each: abs(way.dot(each)))
     left = 1 if way.dot(axis) > 0.0 else -1
     signs = {Side.LEFT: left, Side.RIGHT: -left, Side.MIDDLE: 0}
-    sides = {name: signs[side] for name, side in told.items() if name not in paired}
+    sides = {name: signs[side] for name, side in named_sides.items() if name not in paired}
     return Halves(axis, {**(split.sides if split else {}), **sides}, partners)
 
 
@@ -154,7 +154,7 @@ def _split(
 def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[float, float]]:
     """{bone: smallest and largest offset of the bone and its descendants}"""
     spans: dict[str, tuple[float, float]] = {}
-    for name in reversed([each for each in tree.below("") if each]):
+    for name in reversed([*tree.below("")]):
         below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
         spans[name] = (min(low for low, _ in below), max(high for _, high in below))
     return spans
@@ -189,7 +189,8 @@ class Skeleton(NamedTuple):
         halves: its median plane.
         places: {bone: head}.
         ends: {bone: end}, see `ends`.
-        reaches: {bone: length of the longest path from its parent's head to an end}.
+        lengths: {bone: length of the longest path from its head down to an end}.
+        reaches: {bone: the same from its parent's head}.
         size: diagonal of the bounding box, wings left out if they are known.
         ground: height of the lowest point.
     """
@@ -198,6 +199,7 @@ class Skeleton(NamedTuple):
     halves: Halves
     places: Mapping[str, Vector]
     ends: Mapping[str, Vector]
+    lengths: Mapping[str, float]
     reaches: Mapping[str, float]
     size: float
     ground: float
@@ -225,19 +227,27 @@ class Limb(NamedTuple):
         return any(words.says(name, clue) for row in self.digits for name in row)
 
 
-def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
-    """Measure a symmetrical skeleton."""
-    places = joints(tree)
-    tails = ends(tree)
+def lengths_of(
+    tree: SkeletonTree, places: Mapping[str, Vector], tips: Mapping[str, Vector]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return `Skeleton.lengths` and `Skeleton.reaches`."""
+    lengths: dict[str, float] = {}
     reaches: dict[str, float] = {}
-    for name in reversed([each for each in tree.below("") if each]):
+    for name in reversed([*tree.below("")]):
         parent = tree.bones[name].parent
         step = (places[name] - places[parent]).length if parent in places else 0.0
         further = [reaches[child] for child in tree.children[name]]
-        reaches[name] = step + (max(further) if further else (tails[name] - places[name]).length)
-    points = [*places.values(), *tails.values()]
+        lengths[name] = max(further, default=(tips[name] - places[name]).length)
+        reaches[name] = step + lengths[name]
+    return lengths, reaches
+
+
+def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
+    """Measure a symmetrical skeleton."""
+    places, tips = joints(tree), ends(tree)
+    points = [*places.values(), *tips.values()]
     ground = min(point.z for point in points)
-    return Skeleton(tree, halves, places, tails, reaches, size_of(points), ground)
+    return Skeleton(tree, halves, places, tips, *lengths_of(tree, places, tips), size_of(points), ground)
 
 
 def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
@@ -320,17 +330,17 @@ def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
 
 def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     """Return limbs that stand on the ground, or lead down and have legs' names."""
-    standing = []
+    legs = []
     for limb in pairs:
         height = max(limb.base.z - bones.ground, 0.1 * bones.size)
         stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
         down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
         if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
-            standing.append(limb)
-    if len(standing) == 1 and not standing[0].says(Clue.LEG):
-        arms = standing[0].says(Clue.ARM) or not _is_steep(bones, standing[0])
-        return [] if arms else standing
-    return standing
+            legs.append(limb)
+    if len(legs) == 1 and not legs[0].says(Clue.LEG):
+        arms = legs[0].says(Clue.ARM) or not _is_steep(bones, legs[0])
+        return [] if arms else legs
+    return legs
 
 
 def _is_steep(bones: Skeleton, limb: Limb) -> bool:
@@ -405,10 +415,10 @@ def _rows(bones: Skeleton, name: str) -> list[tuple[str, ...]]:
     return [chain, *(row for child in beside for row in _rows(bones, child))]
 
 
-def main_chain(bones: Skeleton, name: str) -> tuple[str, ...]:
-    """Longest row of bones from a bone on."""
+def main_chain(bones: Skeleton, name: str, is_middle: bool = False) -> tuple[str, ...]:
+    """Longest row of bones from a bone on; with `is_middle` of bones on the median plane."""
     chain = [name]
-    while further := bones.tree.children[chain[-1]]:
+    while further := [c for c in bones.tree.children[chain[-1]] if not is_middle or bones.is_middle(c)]:
         chain.append(max(further, key=lambda child: bones.reaches[child]))
     return tuple(chain)
 
@@ -451,7 +461,9 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     finned = fore if fore and not hind and not is_arm(bones, fore) else None
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
     loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
-    spine = _between(bones, hips, chest) if chest and chest != hips else loins
+    spine = loins
+    if chest and chest != hips:
+        spine = tuple(bones.tree.between(hips, chest)) if hips else (chest,)
     if head := named_head(bones, (chest, hips)):
         below = {*spine, *bones.tree.ancestors(hips)}
         above = [name for name in bones.tree.ancestors(head) if name not in below]
@@ -568,15 +580,6 @@ def _swept(bones: Skeleton, fins: Limb) -> list[str]:
     ]
 
 
-def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
-    """Bones between the hips, left out, and the chest, included."""
-    if not hips:
-        return (chest,)
-    start = bones.tree.common(hips, chest)
-    path = bones.tree.path(start, chest) if start else list(bones.tree.ancestors(chest))[::-1]
-    return tuple(name for name in path if name != hips and (start == hips or name != start))
-
-
 def named_head(bones: Skeleton, body: Collection[str]) -> str:
     """Return the middle bone with a head's name, or else with a face on it; empty for none.
 
@@ -585,7 +588,7 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
         body: bones that are no descendants of a head.
     """
     above = {each for name in body for each in bones.tree.ancestors(name)}
-    names = [name for name in bones.tree.below("") if name and name not in above]
+    names = [name for name in bones.tree.below("") if name not in above]
     for name in names:
         if bones.is_middle(name) and words.read(name).part is Part.HEAD:
             return name
@@ -641,27 +644,19 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
     """Row of middle bones with a tail's name, or else the longest row on the body beside spine and head."""
     head = {each for name in taken for each in bones.tree.below(name)}
     rows = [
-        _middle_row(bones, child)
+        main_chain(bones, child, is_middle=True)
         for name in body
         if name
         for child in bones.tree.children[name]
         if bones.is_middle(child) and child not in taken and child not in body
     ]
-    called = [name for name in bones.tree.below("") if name and words.read(name).part is Part.TAIL]
+    called = [name for name in bones.tree.below("") if words.read(name).part is Part.TAIL]
     for name in called:
         if bones.is_middle(name) and name not in head:
-            rows = [_middle_row(bones, name)]
+            rows = [main_chain(bones, name, is_middle=True)]
             break
     long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
     return max(long, key=lambda row: bones.reaches[row[0]], default=())
-
-
-def _middle_row(bones: Skeleton, name: str) -> tuple[str, ...]:
-    """Longest row of middle bones from a bone on."""
-    row = [name]
-    while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
-        row.append(max(further, key=lambda each: bones.reaches[each]))
-    return tuple(row)
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
@@ -688,10 +683,10 @@ def usual_front(bones: Skeleton) -> Vector:
     Without these -Y, as usual in Blender, or +X if the plane is along X, as of machines.
     """
     along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
-    told = {name: words.read(name).side for name in bones.halves.partners}
+    named_sides = {name: words.read(name).side for name in bones.halves.partners}
     lefts = sum(
         bones.halves.sides[name] * (1 if side is Side.LEFT else -1)
-        for name, side in told.items()
+        for name, side in named_sides.items()
         if side is not Side.MIDDLE
     )
     if lefts:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import NamedTuple
 
-from .role import Part, Role, Side, SkeletonTree
+from .role import ARM_PARTS, LEG_PARTS, SIDES, Part, Role, Side, SkeletonTree
 
 _SIDE_WORDS = {
     "left": Side.LEFT,
@@ -116,8 +116,8 @@ def says(name: str, clue: Clue) -> bool:
 def _side_of(sides: list[str]) -> Side:
     """Return the side: full words precede letters, the last letter counts: "r_toe.L" is a left rear toe."""
     whole = [word for word in sides if len(word) > 1 or word in "左右"]
-    told = whole or sides
-    return _SIDE_WORDS[told[-1]] if told else Side.MIDDLE
+    side_words = whole or sides
+    return _SIDE_WORDS[side_words[-1]] if side_words else Side.MIDDLE
 
 
 def finger_number(name: str) -> int | None:
@@ -154,18 +154,8 @@ def across(name: str) -> str:
 
 ENOUGH = 0.75
 """Smallest share of a family's names in a rig of that family."""
-_LIMBS = {
-    Part.SHOULDER: "shoulder",
-    Part.UPPER_ARM: "upper_arm",
-    Part.LOWER_ARM: "lower_arm",
-    Part.HAND: "hand",
-    Part.THIGH: "thigh",
-    Part.SHIN: "shin",
-    Part.FOOT: "foot",
-    Part.TOE: "toe",
-}
+_LIMBS = (*ARM_PARTS[:-1], *LEG_PARTS[1:])
 _NEEDED = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.THIGH, Part.SHIN, Part.FOOT)
-SIDES = (Side.LEFT, Side.RIGHT)
 Anchors = Mapping[Role, str]
 """{role: bone} of certain roles, from which the others follow."""
 
@@ -188,8 +178,6 @@ def by_words(tree: SkeletonTree) -> dict[str, Role]:
     """Return roles of a human by parts and sides in names of any family; empty if they do not suffice."""
     anchors: dict[Role, str] = {}
     for name in tree.below(""):
-        if not name:
-            continue
         side, part = read(name)
         if part in _LIMBS and side is Side.MIDDLE:
             continue
@@ -206,16 +194,16 @@ def by_words(tree: SkeletonTree) -> dict[str, Role]:
 
 def _names(family: Family) -> Iterator[tuple[Role, str]]:
     """Yield (role, name) of all bones of a family."""
-    yield Role(Part.HIPS), family.hips
-    yield from ((Role(Part.SPINE, index=index), name) for index, name in enumerate(family.spine))
-    yield Role(Part.NECK), family.neck
-    yield Role(Part.HEAD), family.head
-    for part, field in _LIMBS.items():
-        if pattern := getattr(family, field):
-            yield from (
-                (Role(part, side), pattern.format(sign))
-                for side, sign in zip(SIDES, family.sides, strict=True)
-            )
+    frame, words = family.trunk
+    hips, *spine, neck, head = (frame.format(word) for word in words.split())
+    yield Role(Part.HIPS), hips
+    yield from ((Role(Part.SPINE, index=index), name) for index, name in enumerate(spine))
+    yield Role(Part.NECK), neck
+    yield Role(Part.HEAD), head
+    frame, words = family.limbs
+    for part, word in zip(_LIMBS, words.split(), strict=False):
+        for side, sign in zip(SIDES, family.sides, strict=True):
+            yield Role(part, side), frame.format(word, side=sign)
 
 
 def _is_human(tree: SkeletonTree, anchors: Anchors) -> bool:
@@ -249,8 +237,8 @@ def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
     for side in SIDES:
         limb = {part: anchors.get(Role(part, side), "") for part in _LIMBS}
         limb[Part.SHOULDER] = _girdle(tree, roles, limb, side)
-        _add_limb(tree, roles, limb, (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND), side)
-        _add_limb(tree, roles, limb, (Part.THIGH, Part.SHIN, Part.FOOT), side)
+        _add_limb(tree, roles, limb, ARM_PARTS[:-1], side)
+        _add_limb(tree, roles, limb, LEG_PARTS[1:-1], side)
         _add_digits(tree, roles, limb[Part.HAND], Part.FINGER, side)
         _add_toes(tree, roles, limb[Part.FOOT], limb[Part.TOE], side)
     tail = [name for name in tree.bones if read(name).part is Part.TAIL and name not in roles]
@@ -264,10 +252,7 @@ def _add_trunk(tree: SkeletonTree, roles: dict[str, Role], hips: str, neck: str,
     top = neck or head
     if not top or not hips:
         return
-    start = tree.common(hips, top)
-    trunk = tree.path(start, top) if start else list(tree.ancestors(top))[::-1]
-    # Ancestors of the hips and the spine are roots of the figure.
-    spine = [name for name in trunk if name not in (hips, top) and (start == hips or name != start)]
+    spine = tree.between(hips, top)[:-1]  # ancestors of hips and spine are roots of the figure
     roles |= {name: Role(Part.SPINE, index=index) for index, name in enumerate(spine)}
     if head:
         necks = tree.path(neck, head)[:-1] if neck and neck != head else []
@@ -309,8 +294,9 @@ def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Par
     chains.sort(key=lambda chain: finger_number(chain[0]) is None)
     taken: set[int] = set()
     for chain in chains:
-        told = finger_number(chain[0])
-        number = told if told is not None and told not in taken else _free(taken, len(chains))
+        number = finger_number(chain[0])
+        if number is None or number in taken:
+            number = next(free for free in count() if free not in taken)
         taken.add(number)
         roles |= {name: Role(part, side, index, number) for index, name in enumerate(chain)}
 
@@ -337,135 +323,79 @@ def _main_chain(tree: SkeletonTree, name: str) -> Iterator[str]:
         name = further[0] if further else ""
 
 
-def _free(taken: set[int], count: int) -> int:
-    return next(number for number in range(count + len(taken) + 1) if number not in taken)
-
-
 # Families of human rigs -------------------------------------------------------------------------------------
 
 
 class Family(NamedTuple):
-    """Names of the bones of a family of rigs; empty for missing bones. "{}" is the place of the side."""
+    """Names of the bones of a family: frames, and the words in them. "{side}" is a word for a side."""
 
     name: str  # of the family. Bones' names are compared without name space and case.
     sides: tuple[str, str]  # words for left and right
-    hips: str
-    spine: tuple[str, ...]  # from above the hips to the chest
-    neck: str
-    head: str
-    shoulder: str
-    upper_arm: str
-    lower_arm: str
-    hand: str
-    thigh: str
-    shin: str
-    foot: str
-    toe: str
+    trunk: tuple[str, str]  # hips, the spine from above the hips to the chest, neck, head
+    limbs: tuple[str, str]  # from shoulder to hand and from thigh to toe, which may be missing
 
 
 LETTERS, SMALL, WORDS = ("L", "R"), ("l", "r"), ("Left", "Right")
-_HUMAN_IK = ("{}Shoulder", "{}Arm", "{}ForeArm", "{}Hand", "{}UpLeg", "{}Leg", "{}Foot", "{}ToeBase")
-_RIGIFY_LEG = ("thigh.{}", "shin.{}", "foot.{}", "toe.{}")
-_UNREAL = (
-    "clavicle_{}",
-    "upperarm_{}",
-    "lowerarm_{}",
-    "hand_{}",
-    "thigh_{}",
-    "calf_{}",
-    "foot_{}",
-    "ball_{}",
-)
+_HUMAN_IK = ("{side}{}", "Shoulder Arm ForeArm Hand UpLeg Leg Foot ToeBase")
+_UNREAL = ("{}_{side}", "clavicle upperarm lowerarm hand thigh calf foot ball")
 
 FAMILIES = (
     Family(
         "Rigify metarig",
         LETTERS,
-        "spine",
-        ("spine.001", "spine.002", "spine.003"),
-        "spine.004",
-        "spine.006",
-        *("shoulder.{}", "upper_arm.{}", "forearm.{}", "hand.{}"),
-        *_RIGIFY_LEG,
+        ("{}", "spine spine.001 spine.002 spine.003 spine.004 spine.006"),
+        ("{}.{side}", "shoulder upper_arm forearm hand thigh shin foot toe"),
     ),
-    Family("Mixamo or HumanIK", WORDS, "Hips", ("Spine", "Spine1", "Spine2"), "Neck", "Head", *_HUMAN_IK),
-    Family("Unreal", SMALL, "pelvis", ("spine_01", "spine_02", "spine_03"), "neck_01", "head", *_UNREAL),
-    Family("Unreal 5", SMALL, "pelvis", ("spine_01", "spine_03", "spine_05"), "neck_01", "head", *_UNREAL),
+    Family("Mixamo or HumanIK", WORDS, ("{}", "Hips Spine Spine1 Spine2 Neck Head"), _HUMAN_IK),
+    Family("Unreal", SMALL, ("{}", "pelvis spine_01 spine_02 spine_03 neck_01 head"), _UNREAL),
+    Family("Unreal 5", SMALL, ("{}", "pelvis spine_01 spine_03 spine_05 neck_01 head"), _UNREAL),
     Family(
         "VRoid",
         LETTERS,
-        "J_Bip_C_Hips",
-        ("J_Bip_C_Spine", "J_Bip_C_Chest", "J_Bip_C_UpperChest"),
-        "J_Bip_C_Neck",
-        "J_Bip_C_Head",
-        *("J_Bip_{}_Shoulder", "J_Bip_{}_UpperArm", "J_Bip_{}_LowerArm", "J_Bip_{}_Hand"),
-        *("J_Bip_{}_UpperLeg", "J_Bip_{}_LowerLeg", "J_Bip_{}_Foot", "J_Bip_{}_ToeBase"),
+        ("J_Bip_C_{}", "Hips Spine Chest UpperChest Neck Head"),
+        ("J_Bip_{side}_{}", "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot ToeBase"),
     ),
     Family(
         "MMD",
         ("左", "右"),
-        "下半身",
-        ("上半身", "上半身2"),
-        "首",
-        "頭",
-        *("{}肩", "{}腕", "{}ひじ", "{}手首", "{}足", "{}ひざ", "{}足首", "{}つま先"),
+        ("{}", "下半身 上半身 上半身2 首 頭"),
+        ("{side}{}", "肩 腕 ひじ 手首 足 ひざ 足首 つま先"),
     ),
     Family(
         "MMD Tools",
         LETTERS,
-        "下半身",
-        ("上半身", "上半身2"),
-        "首",
-        "頭",
-        *("肩.{}", "腕.{}", "ひじ.{}", "手首.{}", "足.{}", "ひざ.{}", "足首.{}", "つま先.{}"),
+        ("{}", "下半身 上半身 上半身2 首 頭"),
+        ("{}.{side}", "肩 腕 ひじ 手首 足 ひざ 足首 つま先"),
     ),
     Family(
         "MPFB",
         LETTERS,
-        "root",
-        ("spine04", "spine03", "spine02"),
-        "neck01",
-        "head",
-        *("shoulder01.{}", "upperarm01.{}", "lowerarm01.{}", "wrist.{}"),
-        *("upperleg01.{}", "lowerleg01.{}", "foot.{}", ""),
+        ("{}", "root spine04 spine03 spine02 neck01 head"),
+        ("{}.{side}", "shoulder01 upperarm01 lowerarm01 wrist upperleg01 lowerleg01 foot"),
     ),
     Family(
         "MakeHuman",
         LETTERS,
-        "Hips",
-        ("Spine1", "Spine2", "Spine3"),
-        "Neck",
-        "Head",
-        *("Clavicle_{}", "UpArm_{}", "LoArm_{}", "Hand_{}", "UpLeg_{}", "LoLeg_{}", "Foot_{}", "Toe_{}"),
+        ("{}", "Hips Spine1 Spine2 Spine3 Neck Head"),
+        ("{}_{side}", "Clavicle UpArm LoArm Hand UpLeg LoLeg Foot Toe"),
     ),
     Family(
         "Reallusion",
         LETTERS,
-        "CC_Base_Hip",
-        ("CC_Base_Waist", "CC_Base_Spine01", "CC_Base_Spine02"),
-        "CC_Base_NeckTwist01",
-        "CC_Base_Head",
-        *("CC_Base_{}_Clavicle", "CC_Base_{}_Upperarm", "CC_Base_{}_Forearm", "CC_Base_{}_Hand"),
-        *("CC_Base_{}_Thigh", "CC_Base_{}_Calf", "CC_Base_{}_Foot", "CC_Base_{}_ToeBase"),
+        ("CC_Base_{}", "Hip Waist Spine01 Spine02 NeckTwist01 Head"),
+        ("CC_Base_{side}_{}", "Clavicle Upperarm Forearm Hand Thigh Calf Foot ToeBase"),
     ),
     Family(
         "Biped",
         LETTERS,
-        "Bip001 Pelvis",
-        ("Bip001 Spine", "Bip001 Spine1", "Bip001 Spine2"),
-        "Bip001 Neck",
-        "Bip001 Head",
-        *("Bip001 {} Clavicle", "Bip001 {} UpperArm", "Bip001 {} Forearm", "Bip001 {} Hand"),
-        *("Bip001 {} Thigh", "Bip001 {} Calf", "Bip001 {} Foot", "Bip001 {} Toe0"),
+        ("Bip001 {}", "Pelvis Spine Spine1 Spine2 Neck Head"),
+        ("Bip001 {side} {}", "Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0"),
     ),
     Family(
         "Daz",
         SMALL,
-        "hip",
-        ("abdomenLower", "abdomenUpper", "chestLower"),
-        "neckLower",
-        "head",
-        *("{}Collar", "{}ShldrBend", "{}ForearmBend", "{}Hand", "{}ThighBend", "{}Shin", "{}Foot", "{}Toe"),
+        ("{}", "hip abdomenLower abdomenUpper chestLower neckLower head"),
+        ("{side}{}", "Collar ShldrBend ForearmBend Hand ThighBend Shin Foot Toe"),
     ),
-    Family("CMU", WORDS, "Hips", ("LowerBack", "Spine", "Spine1"), "Neck", "Head", *_HUMAN_IK),
+    Family("CMU", WORDS, ("{}", "Hips LowerBack Spine Spine1 Neck Head"), _HUMAN_IK),
 )

@@ -25,6 +25,7 @@ from ..keys.channels import animated_components
 from ..properties.limits import store_limits
 from ..properties.names import named
 from ..rig import clamps
+from ..rig.rotation_modes import EULER_MODES
 from .bones import Outcome
 
 Range = tuple[float, float]
@@ -146,7 +147,7 @@ def box(pose_bone: bpy.types.PoseBone, constraint: Any) -> EulerBox:
         )
     order = constraint.euler_order
     if order == "AUTO":
-        order = pose_bone.rotation_mode if pose_bone.rotation_mode in _ORDERS else "XYZ"
+        order = pose_bone.rotation_mode if pose_bone.rotation_mode in EULER_MODES else "XYZ"
     lower, upper = [], []
     for axis in "xyz":
         used = getattr(constraint, f"use_limit_{axis}")
@@ -161,9 +162,6 @@ def box(pose_bone: bpy.types.PoseBone, constraint: Any) -> EulerBox:
     if not any(getattr(constraint, f"use_limit_{axis}") for axis in "xyz"):
         raise RigError(f"{where}: it limits no axis: tick one")
     return EulerBox(order, tuple(lower), tuple(upper))
-
-
-_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 
 
 def from_limit_rotation(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:

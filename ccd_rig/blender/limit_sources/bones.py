@@ -118,10 +118,10 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
             del sources[_overwritten(bone, other, active)]
     limits = {other: _mirrored(bone, other) for bone, other in sources.items()}
     store_limits(limits)
-    alone = [
+    unpaired = [
         bone.name for bone, other in pairs.items() if other is None and bone.ccd_rig.limit.kind != "NONE"
     ]
-    notes = (f"no bone on the other side of {named(alone)} is known",) if alone else ()
+    notes = (f"no bone on the other side of {named(unpaired)} is known",) if unpaired else ()
     return Outcome(tuple(bone.name for bone in limits), notes)
 
 

@@ -187,13 +187,27 @@ def human_limit(body: Body, name: str, role: Role) -> JointLimit:
     Raises:
         InvalidInput: the bone's axes allow none.
     """
+    if role.part in HUMAN_HINGES:
+        motion, above, sign = HUMAN_HINGES[role.part]
+        return hinge(body, name, body.bone(above, role.side, role.number), sign * body.ventral, motion)
     make = _MAKERS.get(role.part)
-    return None if make is None else make(body, name, role)
+    return trunk_limit(body, name, HUMAN["cervical spine"]) if make is None else make(body, name, role)
 
 
-def vertebra(body: Body, name: str, motion: Mapping[str, float], count: int) -> JointLimit:
-    """Return the limit of one of `count` bones that share the motion of a part of the spine equally."""
-    return _vertebra(body.rest(name), body.ventral, body.left, motion, count)
+def trunk_limit(body: Body, name: str, neck: Mapping[str, float]) -> JointLimit:
+    """Return an equal share of the motion of the spine, or of neck and head; None for other bones.
+
+    Args:
+        neck: ranges of neck and head together, degrees. Those of the spine are a human's.
+    """
+    for parts, motion in (
+        ((Part.SPINE,), HUMAN["lumbar and thoracic spine"]),
+        ((Part.NECK, Part.HEAD), neck),
+    ):
+        bones = [bone for part in parts for bone in body.figure.bones(part)]
+        if name in bones:
+            return _vertebra(body.rest(name), body.ventral, body.left, motion, len(bones))
+    return None
 
 
 def _vertebra(
@@ -217,16 +231,6 @@ def _swing(rest: Quaternion, one: Swing, other: Swing, twist: tuple[float, float
         for sign, angle in zip((1.0, -1.0), angles, strict=True)
     ]
     return swing_limit(rest, motions, twist)
-
-
-def _trunk(body: Body, name: str, _role: Role) -> JointLimit:
-    count = len(body.figure.bones(Part.SPINE))
-    return vertebra(body, name, HUMAN["lumbar and thoracic spine"], count)
-
-
-def _neck(body: Body, name: str, _role: Role) -> JointLimit:
-    count = len(body.figure.bones(Part.NECK)) + len(body.figure.bones(Part.HEAD))
-    return vertebra(body, name, HUMAN["cervical spine"], count)
 
 
 def _clavicle(body: Body, name: str, _role: Role) -> JointLimit:
@@ -255,15 +259,6 @@ def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
         (body.ventral, flexion - forward, extension + forward),
         _inward(role, motion["internal rotation"], motion["external rotation"]),
     )
-
-
-def _elbow(body: Body, name: str, role: Role) -> JointLimit:
-    above = body.bone(Part.UPPER_ARM, role.side, role.number)
-    return hinge(body, name, above, body.ventral, HUMAN["elbow"])
-
-
-def _knee(body: Body, name: str, role: Role) -> JointLimit:
-    return hinge(body, name, body.bone(Part.THIGH, role.side), -body.ventral, HUMAN["knee"])
 
 
 def hinge(body: Body, name: str, above: str, toward: Vector, motion: dict[str, float]) -> JointLimit:
@@ -350,37 +345,38 @@ def _inward(role: Role, internal: float, external: float) -> tuple[float, float]
 
 
 _MAKERS: dict[Part, Callable[[Body, str, Role], JointLimit]] = {
-    Part.SPINE: _trunk,
-    Part.NECK: _neck,
-    Part.HEAD: _neck,
     Part.SHOULDER: _clavicle,
     Part.UPPER_ARM: _shoulder,
-    Part.LOWER_ARM: _elbow,
     Part.HAND: _wrist,
     Part.THIGH: _hip,
-    Part.SHIN: _knee,
     Part.FOOT: _ankle,
     Part.TOE: _toes,
+}
+# By part: motion of the joint, part above, and direction in which the bone flexes: 1 to the front.
+HUMAN_HINGES = {
+    Part.LOWER_ARM: (HUMAN["elbow"], Part.UPPER_ARM, 1.0),
+    Part.SHIN: (HUMAN["knee"], Part.THIGH, -1.0),
 }
 
 
 # Animals on four legs ---------------------------------------------------------------------------------------
 
-# Joint, part above, and direction in which the bone moves as the joint is flexed: 1 to the head, -1 back.
-_HINGES = {
-    Part.FRONT_SHIN: ("elbow", Part.FRONT_THIGH, 1.0),
-    Part.FRONT_FOOT: ("carpus", Part.FRONT_SHIN, -1.0),
-    Part.SHIN: ("stifle", Part.THIGH, -1.0),
-    Part.FOOT: ("tarsus", Part.SHIN, 1.0),
+
+def _bend(joint: str) -> dict[str, float]:
+    """Motion of a dog's joint from straight, degrees."""
+    return {"extension to": 180.0 - DOG[joint]["extension"], "flexion": 180.0 - DOG[joint]["flexion"]}
+
+
+# By part: joint or its motion, part above, and direction in which the bone flexes: 1 to the head.
+DOG_HINGES = {
+    Part.FRONT_SHIN: (_bend("elbow"), Part.FRONT_THIGH, 1.0),
+    Part.FRONT_FOOT: (_bend("carpus"), Part.FRONT_SHIN, -1.0),
+    Part.SHIN: (_bend("stifle"), Part.THIGH, -1.0),
+    Part.FOOT: (_bend("tarsus"), Part.SHIN, 1.0),
 }
 _BALLS = {
     Part.FRONT_THIGH: ("shoulder", Part.SHOULDER, -1.0),
     Part.THIGH: ("hip", Part.PELVIS, 1.0),
-}
-_TRUNK = {
-    Part.SPINE: ((Part.SPINE,), HUMAN["lumbar and thoracic spine"]),
-    Part.NECK: ((Part.NECK, Part.HEAD), NECK),
-    Part.HEAD: ((Part.NECK, Part.HEAD), NECK),
 }
 
 
@@ -390,17 +386,12 @@ def quadruped_limit(body: Body, name: str, role: Role) -> JointLimit:
     Raises:
         InvalidInput: the bone's axes allow none.
     """
-    if role.part in _TRUNK:
-        pieces, motion = _TRUNK[role.part]
-        return vertebra(body, name, motion, sum(len(body.figure.bones(part)) for part in pieces))
-    if role.index > 0:
+    if role.index > 0 and role.part not in _MIDDLE:
         return None  # a second bone of the same part, as in the foot: its joint is not measured
-    if role.part in _HINGES:
-        joint, above, sign = _HINGES[role.part]
-        inside = DOG[joint]
-        motion = {"extension to": 180.0 - inside["extension"], "flexion": 180.0 - inside["flexion"]}
+    if role.part in DOG_HINGES:
+        motion, above, sign = DOG_HINGES[role.part]
         return hinge(body, name, body.bone(above, role.side), sign * body.cranial, motion)
-    return _ball(body, name, role) if role.part in _BALLS else None
+    return _ball(body, name, role) if role.part in _BALLS else trunk_limit(body, name, NECK)
 
 
 def _ball(body: Body, name: str, role: Role) -> JointLimit:

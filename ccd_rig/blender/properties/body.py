@@ -96,7 +96,7 @@ def body_of(
     return Body(root_bone.name, bool(because), keyed, because or "it has no animation")
 
 
-def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
+def with_body_mode(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
     """Return the constraints with `keeps_body` set in the ones that plant bones."""
     return tuple(replace(row, keeps_body=keeps) if row.kind.plants else row for row in constraints)
 

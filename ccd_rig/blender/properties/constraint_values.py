@@ -339,7 +339,7 @@ class Constraint:
     )
 
     # For PLANT, whether the bone that carries the figure keeps its animation; else it follows planted bones.
-    # Set by `body.settled`.
+    # Set by `body.with_body_mode`.
     keeps_body: bool = False
     # For REACH, number of bones, counted from the tip, that may move if the chain alone misses its target:
     # the chain and the body above it; 0 if no body helps. Set by `checks.helped`.

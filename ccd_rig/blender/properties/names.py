@@ -16,6 +16,11 @@ def named(names: Sequence[str]) -> str:
     return words + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
+def sentence(words: str) -> str:
+    """Capitalise the first letter, unlike `str.capitalize` no other."""
+    return words[:1].upper() + words[1:]
+
+
 def unique_name(name: str, taken: Iterable[str]) -> str:
     """Return `name`, with the next free number at its end if it is taken: "Arm", "Arm.001"."""
     return UniqueNames(taken).take(name)

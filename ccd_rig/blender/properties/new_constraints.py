@@ -109,8 +109,8 @@ def describe(
     for tip, chain in chains.items():
         if len(chain) > 1:
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
-    if alone := [tip for tip, chain in chains.items() if len(chain) == 1]:
-        yield f"alone in their chains, so that they only turn towards their targets: {_listed(alone)}"
+    if single := [tip for tip, chain in chains.items() if len(chain) == 1]:
+        yield f"alone in their chains, so that they only turn towards their targets: {_listed(single)}"
     bones, heads = armature_object.pose.bones, [row.tip for row in rows if not row.use_tail]
     if feet := [tip for tip in heads if not constraint_list.has_guessed_tail(bones[tip])]:
         yield f"reaching with their heads, as feet do: {_listed(feet)}"
@@ -128,7 +128,7 @@ class Planted(NamedTuple):
     """Result of planting bones."""
 
     names: tuple[str, ...]  # constraints that plant the bones, in the order of the bones
-    fresh: tuple[str, ...]  # constraints among `names` that did not plant their bones before
+    new: tuple[str, ...]  # constraints among `names` that did not plant their bones before
     root_bone: str  # name of the bone that carries the figure
     switched: tuple[str, ...]  # constraints among `names` that had another kind before
     moved: tuple[str, ...]  # constraints of bones planted before, whose chains now end at `root_bone` too
@@ -153,7 +153,7 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     others = [row for row in rows if row.kind == PLANT and row.enabled and row.tip not in indices]
     root_bone = _root_bone(armature_object, [*tips, *(row.tip for row in others)])
     moved = [row.name for row in others if _end_chain_at(armature_object, row, root_bone)]
-    names, fresh, switched = [], [], []
+    names, new, switched = [], [], []
     for tip, index in indices.items():
         # Rows are looked up by index: adding one moves the rest in memory.
         row = rows[index] if index >= 0 else constraint_list.add(armature_object, tip, tip)
@@ -163,12 +163,12 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
             set_kind(row, KINDS[PLANT])
             row.plant_ground, row.plant_height, row.plant_rotation = holds
             row.plant_on_ground = armature_object.ccd_rig.ground.kind != "REST"
-            fresh.append(row.name)
+            new.append(row.name)
         row.enabled = True
         _end_chain_at(armature_object, row, root_bone)
         names.append(row.name)
     stopped = _stop_slides(armature_object, names)
-    return Planted(tuple(names), tuple(fresh), root_bone, tuple(switched), tuple(moved), stopped)
+    return Planted(tuple(names), tuple(new), root_bone, tuple(switched), tuple(moved), stopped)
 
 
 def hold_height(armature_object: bpy.types.Object, names: Sequence[str]) -> None:

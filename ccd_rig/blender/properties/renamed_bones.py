@@ -88,10 +88,11 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     renamed = _renamed(armature_object) if armature_object.is_editable else {}
     if not renamed:
         return {}
-    for row, key in list(_rows_referring_to(armature_object)):
-        if (name := getattr(row, key)) in renamed:
-            setattr(row, key, renamed[name])
     for obj in _armatures():
+        for row in obj.ccd_rig.constraints:
+            for owner, key, name in [*_references(row)]:
+                if owner == armature_object and name in renamed:
+                    setattr(row, key, renamed[name])
         group = obj.ccd_rig.retarget
         for pair in group.pairs:
             if obj == armature_object:
@@ -211,15 +212,6 @@ def _armatures() -> Iterator[bpy.types.Object]:
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.is_editable and obj.is_property_set("ccd_rig"):
             yield obj
-
-
-def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """Yield constraints with a reference to a bone of an armature object, and the property that has it."""
-    for obj in _armatures():
-        for row in obj.ccd_rig.constraints:
-            for owner, key, name in _references(row):
-                if name and owner == armature_object:
-                    yield row, key
 
 
 def register() -> None:

@@ -559,7 +559,13 @@ def layout(
             coupled offset that the bone's location cannot make; a coupled offset without a driver.
         InvalidInput: a negative chain length, or joint settings that Joint refuses.
     """
-    _require_posed(armature_object)
+    if armature_object is None or armature_object.type != "ARMATURE":
+        name = "nothing" if armature_object is None else f"object '{armature_object.name}'"
+        raise RigError(f"{name} is not an armature: choose an armature object")
+    if armature_object.data.pose_position == "REST":
+        raise RigError(
+            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
+        )
     pose_bones = armature_object.pose.bones
     masses = dict(masses or {})
     in_chains, between = _collect(armature_object, chains, masses, joint_settings)
@@ -721,19 +727,6 @@ def _locked_settings(
         name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
         for name in between
     }
-
-
-def _require_posed(armature_object: Any) -> None:
-    if armature_object is None or armature_object.type != "ARMATURE":
-        raise RigError(f"{_label(armature_object)} is not an armature: choose an armature object")
-    if armature_object.data.pose_position == "REST":
-        raise RigError(
-            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
-        )
-
-
-def _label(armature_object: Any) -> str:
-    return "nothing" if armature_object is None else f"object '{armature_object.name}'"
 
 
 def _pose_bone(armature_object: Any, name: str) -> Any:

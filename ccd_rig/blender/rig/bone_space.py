@@ -269,7 +269,7 @@ Array = NDArray[np.float64]
 OBLIQUE = 5e-4
 """Largest obliqueness of the axes of a location: Blender's rest matrices are up to 8e-5 off a rotation."""
 
-APART = 1e-6
+SMALL = 1e-6
 """Largest component of a unit vector that is rounding of single precision."""
 
 
@@ -401,7 +401,7 @@ def require_offsets(
     locked = [
         axis
         for i, axis in enumerate("XYZ")
-        if pose_bone.lock_location[i] and any(abs(offset.axis[i]) > APART for offset in offsets)
+        if pose_bone.lock_location[i] and any(abs(offset.axis[i]) > SMALL for offset in offsets)
     ]
     if locked:
         raise RigError(
@@ -411,7 +411,7 @@ def require_offsets(
     # A location cannot tell a slide from a coupled offset along the same direction.
     coupled = np.eye(3) - free_projection(offsets)
     for slide in settings.get("slides", ()):
-        if float(np.linalg.norm(coupled @ np.array(slide.axis))) > APART:
+        if float(np.linalg.norm(coupled @ np.array(slide.axis))) > SMALL:
             axis = "XYZ"[int(np.argmax(np.abs(slide.axis)))]
             raise RigError(
                 f"bone '{name}' slides along {axis}, where a coupled offset says its location: switch off "
@@ -458,7 +458,7 @@ def free_projection(offsets: Sequence[CoupledOffset]) -> Array:
     """Return the (3, 3) projection of a location to the directions that coupled offsets leave free."""
     axes = np.array([offset.axis for offset in offsets])
     _, sizes, directions = np.linalg.svd(axes)
-    spanned = directions[: len(sizes)][sizes > APART]
+    spanned = directions[: len(sizes)][sizes > SMALL]
     return np.asarray(np.eye(3) - spanned.T @ spanned)
 
 

@@ -201,7 +201,10 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
         values = seen[channel][:, members]
         require_finite(pose_bones, slots[members], values, "rotation")
         if channel == "rotation_quaternion":
-            rotations[:, members] = _unit_quaternions(values.astype(np.float64))
+            whole = values.astype(np.float64)
+            sizes = length(whole, axis=-1)[..., None]  # zero becomes half a turn about X
+            units = whole / np.where(sizes > 0.0, sizes, 1.0)
+            rotations[:, members] = np.where(sizes > 0.0, units, (0.0, 1.0, 0.0, 0.0))
             continue
         moved = np.ones(values.shape[:2], np.bool_)
         moved[1:] = (values[1:] != values[:-1]).any(axis=-1)
@@ -210,12 +213,6 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
             runs = np.array([rotation_of(modes[i], row)[:] for row in values[starts, k].tolist()])
             rotations[:, i] = runs[np.cumsum(moved[:, k]) - 1]
     return rotations.astype(np.float64)
-
-
-def _unit_quaternions(values: Array) -> Array:
-    """Normalise quaternion channels (..., 4) as Blender does: zero becomes half a turn about X."""
-    lengths = length(values, axis=-1)[..., None]
-    return np.where(lengths > 0.0, values / np.where(lengths > 0.0, lengths, 1.0), (0.0, 1.0, 0.0, 0.0))
 
 
 def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:

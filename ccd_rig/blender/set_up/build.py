@@ -14,7 +14,7 @@ from mathutils import Vector
 
 from ...errors import CCDRigError, RigError
 from ...limits.fitting import loosened
-from ...limits.shapes import Hinge, Limit
+from ...limits.shapes import Hinge
 from ...solvers.soft_reach import SOFTNESS
 from ...solvers.stepping import result_of
 from .. import checks
@@ -28,13 +28,13 @@ from ..limit_sources import motion, presets
 from ..properties import constraint_list, new_constraints
 from ..properties.constraint_values import Holds
 from ..properties.limits import store_limits
-from ..properties.names import named
+from ..properties.names import named, sentence
 from ..properties.new_constraints import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.evaluation import shown_range
 from ..scene.targets import orthonormal
-from .plan import Choices, Group, Made, PlannedRow, Ranges, planned_rows
+from .plan import Choices, Group, PlannedRow, Ranges, SetUpResult, planned_rows
 
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)
@@ -72,14 +72,21 @@ def _apply(
     preset: str,
     ranges: Ranges,
 ) -> list[str]:
-    bones = [bone for bone in armature_object.pose.bones if bone.name in names and _is_free(bone)]
+    bones = [
+        bone
+        for bone in armature_object.pose.bones
+        if bone.name in names and bone.ccd_rig.limit.kind == bone.ccd_rig.comfort.region.kind == FREE
+    ]
     if not bones:
         return []
     try:
         limits, notes = presets.preset_limits(bones, preset)
     except RigError as error:
         return [f"No ranges of joints: {error}"]
-    limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
+    for bone, limit in limits.items():
+        if bone.name in turned and isinstance(limit, Hinge):
+            # A paw cannot copy a target's rotation about a single axis.
+            limits[bone] = loosened(limit, ASIDE) or limit
     limits, for_pose = presets.widened_limits(limits, presets.present_rotations(bones), "the present pose")
     limits, for_motion = presets.widened_limits(limits, motion.played_rotations(bones), "the motion")
     if ranges is Ranges.COMFORT:
@@ -89,36 +96,27 @@ def _apply(
     return [*notes, *for_pose, *for_motion]
 
 
-def _loose(limit: Limit | None) -> Limit | None:
-    """Loosen a hinge to the sides: a paw cannot copy a target's rotation about a single axis."""
-    return loosened(limit, ASIDE) or limit if isinstance(limit, Hinge) else limit
-
-
-def _is_free(bone: bpy.types.PoseBone) -> bool:
-    return bool(bone.ccd_rig.limit.kind == FREE and bone.ccd_rig.comfort.region.kind == FREE)
-
-
 def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[str]:
     names = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
     return names[: names.index(row.top) + 1]
 
 
-def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: Made) -> None:
+def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result: SetUpResult) -> None:
     """Key the targets of a set-up along the figure's motion, if it has one, and add a note.
 
     Planted rows have no targets, and do not change.
     """
     rows = armature_object.ccd_rig.constraints
-    names = [name for group in made.rows.values() for name in group if rows[name].target is not None]
+    names = [name for group in result.rows.values() for name in group if rows[name].target is not None]
     if not names or not is_animated(armature_object, names):
         return
     context.view_layer.update()
     try:
         count = key_targets(context.scene, armature_object, names)
     except CCDRigError as error:
-        made.notes.append(f"Targets stand still: {error}")
+        result.notes.append(f"Targets stand still: {error}")
         return
-    made.notes.append(f"Targets follow the motion at {count} frames")
+    result.notes.append(f"Targets follow the motion at {count} frames")
 
 
 def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:
@@ -453,7 +451,7 @@ def guess(armature_object: bpy.types.Object) -> Guess:
     return Guess({name: _role_words(figure, name) for name in listed}, groups, unsure)
 
 
-def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> Made:
+def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> SetUpResult:
     """Make the chosen constraints. Bones with a constraint keep it.
 
     Args:
@@ -470,41 +468,43 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if not planned:
         raise RigError(refusal(armature_object, bones))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
-    made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
+    result = SetUpResult(
+        figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier
+    )
     controls = {**recognised.roles, **figure.roles}
     listed = controls if figure.family == recognition.RIGIFY else [bone.name for bone in bones]
-    made.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
+    result.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
     if uneven := checks.uneven_scale(armature_object.matrix_world, armature_object.name):
-        made.notes.append(checks.sentence(uneven))
-    rows = _left(armature_object, planned, choices, made)
+        result.notes.append(sentence(uneven))
+    rows = _left(armature_object, planned, choices, result)
     if not rows:
         nothing = (
             f"'{armature_object.name}': nothing is left to set up: choose other parts, or remove constraints "
             "that are to be made anew"
         )
-        raise RigError(". ".join([nothing, *made.notes]))
+        raise RigError(". ".join([nothing, *result.notes]))
     if choices.control_bones:
         control_bones.require_editable(context, armature_object)
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
         names = new_constraints.plant(armature_object, [row.tip for row in planted], Holds()).names
         armature_object.ccd_rig.active_index = 0
-        made.rows[Group.FEET] = list(names)
-        made.is_planted = True
-        made.notes.append("Feet are planted where they are, and the hips follow them")
-    _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, made)
+        result.rows[Group.FEET] = list(names)
+        result.is_planted = True
+        result.notes.append("Feet are planted where they are, and the hips follow them")
+    _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, result)
     if choices.ranges is not Ranges.NONE:
-        made.notes += apply(armature_object, figure, rows, choices.ranges)
-    made.notes += stiffen(armature_object, figure, rows)
+        result.notes += apply(armature_object, figure, rows, choices.ranges)
+    result.notes += stiffen(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
-        made.notes += switch_to_fk(armature_object, rows)
+        result.notes += switch_to_fk(armature_object, rows)
         if choices.control_bones:
-            made.notes.append(
+            result.notes.append(
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
             )
     armature_object.ccd_rig.body_helps = True
-    made.notes += unknown_bones(armature_object, figure, planned)
-    return made
+    result.notes += unknown_bones(armature_object, figure, planned)
+    return result
 
 
 def _add_rows(
@@ -513,7 +513,7 @@ def _add_rows(
     figure: Figure,
     rows: Sequence[PlannedRow],
     choices: Choices,
-    made: Made,
+    result: SetUpResult,
 ) -> None:
     """Add constraints with targets. Poles of knees follow the feet, other targets and poles the hips.
 
@@ -524,15 +524,17 @@ def _add_rows(
     """
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
     front = front_of(figure, evaluated)
-    known = (each for each in armature_object.ccd_rig.constraints if each.tip == made.carrier and each.target)
+    known = (
+        each for each in armature_object.ccd_rig.constraints if each.tip == result.carrier and each.target
+    )
     carrier: Target | int | None = next((Target(each.target, each.target_bone) for each in known), None)
-    if carrier is None and made.carrier and not made.is_planted:
-        carrier = Target(armature_object, made.carrier)
+    if carrier is None and result.carrier and not result.is_planted:
+        carrier = Target(armature_object, result.carrier)
     wanted: list[NewTarget] = []
     users: list[tuple[str, str]] = []  # of each target: name of its constraint, and "target" or "pole"
     for row in rows:
         added = add_row(armature_object, row, choices.plant)
-        made.rows.setdefault(row.group, []).append(added.name)
+        result.rows.setdefault(row.group, []).append(added.name)
         if row.group is Group.HIPS:
             carrier = len(wanted)
         if row.group is Group.HANDS and not choices.turn_hands:
@@ -546,7 +548,7 @@ def _add_rows(
             goes_with_foot = row.role.part in KNEE_GOES_WITH_FOOT
             wanted.append(new_pole(row, place, place_of_target if goes_with_foot else carrier))
             users.append((added.name, "pole"))
-            made.poles += 1
+            result.poles += 1
     for target, (name, field) in zip(
         make_targets(context, armature_object, wanted, choices.control_bones), users, strict=True
     ):
@@ -560,7 +562,7 @@ def _role_words(figure: Figure, name: str) -> str:
 
 
 def _left(
-    armature_object: bpy.types.Object, planned: Sequence[PlannedRow], choices: Choices, made: Made
+    armature_object: bpy.types.Object, planned: Sequence[PlannedRow], choices: Choices, result: SetUpResult
 ) -> list[PlannedRow]:
     """Return the chosen rows whose bones have no constraint, and add notes about the others."""
     taken = {row.tip for row in armature_object.ccd_rig.constraints}
@@ -569,11 +571,11 @@ def _left(
         if row.group not in choices.groups:
             continue
         if row.slides and (keyed := keyed_at_or_above(armature_object, row.tip)):
-            made.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
+            result.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
         elif row.group in (Group.TAIL, Group.WINGS) and is_turned(armature_object, row):
-            made.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")
+            result.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")
         elif row.tip in taken:
-            made.notes.append(f"'{row.tip}' keeps the constraint that it has")
+            result.notes.append(f"'{row.tip}' keeps the constraint that it has")
         else:
             rows.append(row)
     return rows

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from mathutils import Vector
 
 from ..figures.recognition import RIGIFY
-from ..figures.role import Figure, Kind, Part, RestBone, Role, Side, SkeletonTree
+from ..figures.role import FRONT_PARTS, LEG_PARTS, SIDES, Figure, Kind, Part, RestBone, Role, SkeletonTree
 from ..figures.structure import ANKLE
 
-SIDES = (Side.LEFT, Side.RIGHT)
 PAW = 0.1
 """Largest height of an animal's toe that stands on the ground, in the leg's height."""
 
@@ -98,9 +97,7 @@ def _arms(figure: Figure) -> Iterator[PlannedRow]:
 
 
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
-    hind = (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
-    fore = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
-    for pieces in (hind, fore):
+    for pieces in (LEG_PARTS[1:], FRONT_PARTS):
         for side in SIDES:
             thigh, shin, foot, toe = (figure.bones(part, side) for part in pieces)
             if thigh and foot:
@@ -221,7 +218,7 @@ class Choices:
 
 
 @dataclass
-class Made:
+class SetUpResult:
     """Result of a set-up."""
 
     kind: Kind  # of the figure

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import bpy
 from mathutils import Vector
 
-from ..figures.role import Part, Role
+from ..figures.role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Part, Role
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
 Opaque = tuple[float, float, float]  # red, green, blue
@@ -39,7 +39,7 @@ class Box(NamedTuple):
     height: float
 
 
-def apart(boxes: Sequence[Box]) -> list[Box]:
+def spread_out(boxes: Sequence[Box]) -> list[Box]:
     """Boxes in the same order, the upper ones first in their places, others below those that they cover."""
     placed: dict[int, Box] = {}
     for k in sorted(range(len(boxes)), key=lambda k: -boxes[k].y):
@@ -158,9 +158,9 @@ _FRONT_LEG: Opaque = (0.1, 0.75, 0.75)
 COLOURS: Mapping[Part, Opaque] = MappingProxyType(
     {
         **dict.fromkeys((Part.SPINE, Part.NECK), _TRUNK),
-        **dict.fromkeys((Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FINGER), _ARM),
-        **dict.fromkeys((Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE, Part.LEG), _LEG),
-        **dict.fromkeys((Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE), _FRONT_LEG),
+        **dict.fromkeys(ARM_PARTS, _ARM),
+        **dict.fromkeys((*LEG_PARTS[1:], Part.LEG), _LEG),
+        **dict.fromkeys(FRONT_PARTS, _FRONT_LEG),
         Part.HIPS: (1.0, 0.85, 0.2),
         Part.HEAD: (0.95, 0.35, 0.75),
         Part.TAIL: (0.35, 0.65, 1.0),

@@ -1079,7 +1079,7 @@ def test_pins_are_drawn(ext):
 
 @pytest.fixture
 def pointer(ext):
-    return ext.module("operators.drag")
+    return ext.module("ccd_rig.blender.viewport.pointer")
 
 
 FORWARD = Vector((0.0, 1.0, 0.0))

@@ -465,7 +465,7 @@ def test_one_of_a_group_is_told_in_the_singular(ext):
         plan.Group.WINGS: ["c", "d"],
         plan.Group.HEAD: ["e"],
     }
-    made = plan.Made(plan.Kind.HUMAN, "", rows=rows, poles=1)
+    made = plan.SetUpResult(plan.Kind.HUMAN, "", rows=rows, poles=1)
     assert made.words() == "Human: 1 hand, 1 foot, 2 wings, head, 1 pole"
 
 

@@ -48,7 +48,7 @@ def test_limits_outlast_generation_by_themselves(ext, generated):
         assert rig.data["rig_id"] != identity
         assert limits(rig) == LIMITS
         assert [row.tip for row in rig.ccd_rig.constraints] == ["hand_fk.L"]
-    assert ext.module("ccd_rig.blender.setup_files")._noted == {}
+    assert ext.module("ccd_rig.blender.setup_files")._bone_settings == {}
     assert rig.pose.bones["hand_fk.L"].ccd_rig.known_as == "hand_fk.L"
 
 
@@ -99,5 +99,5 @@ def test_bones_of_other_rigs_are_left_alone(ext):
     rig.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
     with rigs.edit_bones(rig) as bones:
         bones.remove(bones["bone_2"])
-    assert ext.module("ccd_rig.blender.setup_files")._noted == {}
+    assert ext.module("ccd_rig.blender.setup_files")._bone_settings == {}
     assert rig.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"

@@ -44,15 +44,15 @@ def test_a_bone_that_is_gone_is_left_out(ext):
 def test_labels_cover_no_other_label(ext):
     """Feet beside each other, as seen from the side: words of one lay on those of the other."""
     module = ext.module("ccd_rig.blender.viewport.sketch")
-    box, apart = module.Box, module.apart
+    box, spread_out = module.Box, module.spread_out
     alone = box(300.0, 10.0, 50.0, 20.0)
-    assert apart([box(0.0, 100.0, 80.0, 20.0), alone]) == [box(0.0, 100.0, 80.0, 20.0), alone]
+    assert spread_out([box(0.0, 100.0, 80.0, 20.0), alone]) == [box(0.0, 100.0, 80.0, 20.0), alone]
     feet = [box(40.0, 95.0, 80.0, 20.0), box(0.0, 100.0, 80.0, 20.0), box(70.0, 78.0, 80.0, 20.0)]
-    placed = apart(feet)
+    placed = spread_out(feet)
     assert placed[1] == feet[1]
     assert [each.x for each in placed] == [each.x for each in feet]
     assert [each.y for each in placed] == [80.0, 100.0, 60.0]
-    assert apart([]) == []
+    assert spread_out([]) == []
 
 
 def test_labels_at_places_that_are_no_whole_pixels_come_to_an_end(ext):
@@ -63,7 +63,7 @@ def test_labels_at_places_that_are_no_whole_pixels_come_to_an_end(ext):
         boxes = [
             module.Box(rng.uniform(0, 200), rng.uniform(0, 60), rng.uniform(20, 90), 16.9) for _ in range(9)
         ]
-        placed = module.apart(boxes)
+        placed = module.spread_out(boxes)
         for one, other in itertools.combinations(placed, 2):
             apart = abs(one.y - other.y) > one.height - 1e-9
             left, right = sorted((one, other), key=lambda box: box.x)
