@@ -58,10 +58,13 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         with clamps.suspended():  # other rigs that are live may move its targets
             depsgraph = context.evaluated_depsgraph_get()
             posed = bake.solve_current(depsgraph, rig, names, settings)
+            causes = [*bake.overruled(rig, context.evaluated_depsgraph_get, posed, settings)]
         bones = rig.pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
         self.tell(*_words(posed, context, settings))
+        if causes:
+            self.tell("WARNING", f"What Blender shows is not the solved pose: {causes[0]}")
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
         """Return the armature's settings with the overrides of this call, and fill in the others."""

@@ -32,7 +32,7 @@ from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
-from .single_frame import solve_current
+from .single_frame import overruled, solve_current
 from .staleness import present_state, store_report
 from .start import start_poses
 
@@ -44,6 +44,7 @@ __all__ = [
     "Start",
     "bake",
     "bake_steps",
+    "overruled",
     "solve_current",
 ]
 

@@ -388,6 +388,11 @@ def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator
     ]
     channels += [(name, "location") for name in bones]
     yield from obstacles(armature_object, channels, Destination.CURRENT_ACTION)
+    yield from acting_constraints(armature_object, bones)
+
+
+def acting_constraints(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
+    """Yield Blender's constraints that act on bones of these names, in words."""
     for bone in armature_object.pose.bones:
         for constraint in bone.constraints:
             if constraint.mute or constraint.influence == 0.0:

@@ -3,25 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from ...errors import RigError
 from ...goals import GoalError
+from ...maths.rotations import angle_of
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
 from .. import checks
 from ..checks import Ready
 from ..keys.writer import Destination
-from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
+from ..properties import constraint_list, pose_library, renamed_bones, solver_settings, stored_poses
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
+from ..rig.bone_space import nearest_rotation, without_constraints
 from ..scene import evaluation
 from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
@@ -34,6 +36,7 @@ from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_j
 from .keying import all_locked
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
+from .playback import acting_constraints
 from .report import MET
 from .settings import BakeSettings
 from .shot import FrameSolver
@@ -219,3 +222,33 @@ def solve_current(
     stored_poses.note(armature_object, before)
     renamed_bones.note(armature_object, before)
     return solved._replace(channels=tuple(channels))
+
+
+def overruled(
+    armature_object: bpy.types.Object,
+    seen: Callable[[], bpy.types.Depsgraph],
+    solved: SolvedFrame,
+    settings: SolverSettings,
+) -> Iterator[str]:
+    """Yield Blender's constraints that move a chain away from its solved pose, in words.
+
+    Args:
+        armature_object: posed by `solve_current`.
+        seen: evaluates it; called if there are constraints on bones of the chains.
+        settings: tolerances in world metres and radians.
+    """
+    chains = [constraint_list.chain_of(armature_object, row) for row in solved.constraints]
+    names = list(dict.fromkeys(bone.name for chain in chains for bone in chain))
+    if next(acting_constraints(armature_object, names), None) is None:
+        return
+    shown = armature_object.evaluated_get(seen())
+    scale = max(abs(each) for each in shown.matrix_world.to_scale())
+    moved = []
+    for name in names:
+        bone = shown.pose.bones[name]
+        free, end = without_constraints(bone), Vector((0.0, bone.bone.length, 0.0))
+        distance = max((bone.matrix @ at - free @ at).length for at in (Vector(), end))
+        turn = nearest_rotation(free.to_3x3()).rotation_difference(nearest_rotation(bone.matrix.to_3x3()))
+        if distance * scale > settings.position_tolerance or angle_of(turn) > settings.angle_tolerance:
+            moved.append(name)
+    yield from acting_constraints(armature_object, moved)

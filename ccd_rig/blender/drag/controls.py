@@ -21,6 +21,7 @@ from ..figures.role import Figure, Part, Side
 from ..properties import constraint_list
 from ..properties.names import named
 from ..rig import clamps
+from ..rig.bone_space import without_constraints
 from ..rig.rotation_modes import rotation_channel
 from ..scene import dependence
 
@@ -359,14 +360,7 @@ def _is_parent(constraint: Any) -> bool:
 
 def _is_rigid(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone's constraints turn and shift it without a scale."""
-    parent = bone.parent
-    above = (
-        {}
-        if parent is None
-        else {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
-    )
-    without = bone.bone.convert_local_to_pose(bone.matrix_basis, bone.bone.matrix_local, **above)
-    carried = (bone.matrix @ without.inverted_safe()).to_3x3()
+    carried = (bone.matrix @ without_constraints(bone).inverted_safe()).to_3x3()
     product = carried @ carried.transposed()
     return max(abs(product[i][k] - (i == k)) for i in range(3) for k in range(3)) <= RIGID
 

@@ -219,6 +219,14 @@ def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) 
     )
 
 
+def without_constraints(bone: Any) -> Any:
+    """Return the pose matrix that an evaluated bone would have by its channels below its present parent."""
+    above: dict[str, Any] = {}
+    if bone.parent is not None:
+        above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+    return bone.bone.convert_local_to_pose(bone.matrix_basis, bone.bone.matrix_local, **above)
+
+
 def _is_rigid(
     bone: BoneRest,
     blender_bone: Any,
