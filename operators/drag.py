@@ -157,6 +157,9 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             self.tell("INFO", _far(session))
         if session.ignores_balance:
             self.tell("INFO", UNBALANCED)
+        rigs = {bone.id_data.name for bone in context.selected_pose_bones or ()}
+        if others := rigs - {context.object.name}:
+            self.tell("INFO", f"Bones of the active armature are pulled, and none of {named(sorted(others))}")
 
     def _bind(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
         """Constrain the motion to an axis, or with Shift to the plane across it.
@@ -274,15 +277,14 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
         return self.execute(context)
 
     def run(self, context: bpy.types.Context) -> None:
-        bones = selected_bones(context, context.object)
+        bones = context.selected_pose_bones
         if not bones:
             raise RigError("Select the bones to pin")
         active = context.active_pose_bone
-        leading = active.name if active is not None and active.name in bones else bones[0]
-        kind = NEXT_PIN[context.object.pose.bones[leading].ccd_rig.pin]
-        for name in bones:
-            context.object.pose.bones[name].ccd_rig.pin = kind
-        names = named(bones)
+        kind = NEXT_PIN[(active if active in bones else bones[0]).ccd_rig.pin]
+        for bone in bones:
+            bone.ccd_rig.pin = kind
+        names = named([bone.name for bone in bones])
         messages = {
             "NONE": f"Freed: {names}",
             "PLACE": f"Place pinned: {names}",

@@ -33,6 +33,7 @@ ICONS = {
     Trouble.TIP: "ORIENTATION_GIMBAL",
     Trouble.FLOAT: "TRIA_UP_BAR",
     Trouble.IK: "UNLINKED",
+    Trouble.BETWEEN: "IPO_LINEAR",
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
@@ -104,7 +105,10 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
         entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        if not any(phrase in words and troubles & better for phrase, better in DETAILED.items()):
+        is_told = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
+        if not is_told and not any(
+            phrase in words and troubles & better for phrase, better in DETAILED.items()
+        ):
             lines = wrapped(context, words[:1].upper() + words[1:])
             entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
     return entries if report.mismatches or not report.check else [*entries, *check]

@@ -295,7 +295,8 @@ def gather_pairs(p, i):
             count = add_pair(p, count, arm, aim, weight)
         elif kind == ORIENTATION:
             for axis in range(3):
-                way = Vector(1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0)
+                # Y first, which a mirror in X keeps: a perturbation bends about the first pair.
+                way = Vector(1.0 if axis == 2 else 0.0, 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0)
                 present = rotate(quaternion_at(p.effector_frame, 4 * k), way)
                 count = add_pair(
                     p, count, present, rotate(quaternion_at(p.target, 4 * k), way), weight * by_angle

@@ -11,6 +11,7 @@ cdef double dot(Vector a, Vector b) noexcept nogil
 cdef Vector cross(Vector a, Vector b) noexcept nogil
 cdef double length(Vector a) noexcept nogil
 cdef Vector direction_of(Vector a) noexcept nogil
+@cython.locals(size=double)
 cdef Vector perpendicular(Vector a) noexcept nogil
 cdef Quaternion conjugate(Quaternion q) noexcept nogil
 cdef Quaternion multiply(Quaternion a, Quaternion b) noexcept nogil

@@ -48,18 +48,14 @@ def direction_of(a):
 
 
 def perpendicular(a):
-    """The axis least aligned with `a` (the first among equals), less its part along `a`; length 1."""
-    square = dot(a, a)
-    if square == 0.0:
-        return Vector(1.0, 0.0, 0.0)
-    x, y, z = fabs(a.x), fabs(a.y), fabs(a.z)
-    if x <= y and x <= z:
-        side = Vector(1.0 - a.x * a.x / square, -a.x * a.y / square, -a.x * a.z / square)
-    elif y <= z:
-        side = Vector(-a.y * a.x / square, 1.0 - a.y * a.y / square, -a.y * a.z / square)
-    else:
-        side = Vector(-a.z * a.x / square, -a.z * a.y / square, 1.0 - a.z * a.z / square)
-    return scaled(side, 1.0 / length(side))
+    """The axis about which the end of `a` turns up (+Z), or back (+Y) where `a` is upright; length 1.
+
+    A mirror in X turns it like every axis, so that the limbs of both sides bend alike. Zero gives +X.
+    """
+    if a.z * a.z > a.x * a.x + a.y * a.y:
+        return scaled(Vector(-a.z, 0.0, a.x), 1.0 / sqrt(a.x * a.x + a.z * a.z))
+    size = sqrt(a.x * a.x + a.y * a.y)
+    return scaled(Vector(a.y, -a.x, 0.0), 1.0 / size) if size > 0.0 else Vector(1.0, 0.0, 0.0)
 
 
 def conjugate(q):

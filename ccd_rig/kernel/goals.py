@@ -201,7 +201,7 @@ def tangent_towards(axis, target):
     """The unit tangent at `target` towards `axis`; on one line a fixed perpendicular."""
     across = subtract(axis, scaled(target, dot(axis, target)))
     sine = length(across)
-    return scaled(across, 1.0 / sine) if sine > 1e-9 else perpendicular(target)
+    return scaled(across, 1.0 / sine) if sine > 1e-9 else cross(target, perpendicular(target))
 
 
 # Poles ----------------------------------------------------------------------------------------------

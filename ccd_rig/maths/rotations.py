@@ -33,27 +33,17 @@ FULL_TURN = 2.0 * pi
 
 
 def perpendicular(vector: Vector) -> Vector:
-    """A unit vector at right angles to `vector`, the same for the same input.
+    """A unit axis at right angles to `vector`, the same for the same input.
 
-    It is the frame axis least aligned with `vector` (the first of X, Y, Z among equals), less its part along
-    `vector`: for +Y it is +X. A zero vector gives +X.
+    About it the end of `vector` turns up (+Z), or back (+Y) where `vector` is upright: for +Y it is +X. A
+    mirror in X turns it like every axis: (x, y, z) to (x, -y, -z). A zero vector gives +X.
     """
     x, y, z = vector.x, vector.y, vector.z
-    square = x * x + y * y + z * z
-    if square == 0.0:
-        return Vector((1.0, 0.0, 0.0))
-    along_x, along_y, along_z = abs(x), abs(y), abs(z)
-    if along_x <= along_y and along_x <= along_z:
-        part = x / square
-        px, py, pz = 1.0 - part * x, -part * y, -part * z
-    elif along_y <= along_z:
-        part = y / square
-        px, py, pz = -part * x, 1.0 - part * y, -part * z
-    else:
-        part = z / square
-        px, py, pz = -part * x, -part * y, 1.0 - part * z
-    scale = 1.0 / sqrt(px * px + py * py + pz * pz)
-    return Vector((px * scale, py * scale, pz * scale))
+    if z * z > x * x + y * y:
+        size = sqrt(x * x + z * z)
+        return Vector((-z / size, 0.0, x / size))
+    size = sqrt(x * x + y * y)
+    return Vector((y / size, -x / size, 0.0)) if size > 0.0 else Vector((1.0, 0.0, 0.0))
 
 
 def between(a: Vector, b: Vector) -> Quaternion:

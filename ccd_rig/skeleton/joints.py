@@ -158,6 +158,12 @@ class Joint:
         moved.__dict__.update(self.__dict__, offset=offset, rest_rotation=rest_rotation)
         return moved
 
+    def under(self, parent: int) -> Joint:
+        """The same joint with the index of another parent, unchecked."""
+        moved = object.__new__(Joint)
+        moved.__dict__.update(self.__dict__, parent=parent)
+        return moved
+
     def allowed(self, rotation: Quaternion) -> Quaternion:
         """The nearest rotation (relative to rest) inside the limit."""
         return rotation if self.limit is None else clamp(self.limit, rotation)
@@ -335,7 +341,7 @@ class Skeleton:
 
         def part() -> Skeleton:
             places = {j: place for place, j in enumerate(joints)} | {-1: -1}
-            return Skeleton(replace(self.joints[j], parent=places[self.joints[j].parent]) for j in joints)
+            return Skeleton(self.joints[j].under(places[self.joints[j].parent]) for j in joints)
 
         return self.original.computed_once(("part", tuple(joints)), part)
 

@@ -51,7 +51,7 @@ class Pose:
     def rest(cls, skeleton: Skeleton) -> Pose:
         """The pose without rotation and translation."""
         count = len(skeleton.joints)
-        return cls((Quaternion((1.0, 0.0, 0.0, 0.0)),) * count, (Vector((0.0, 0.0, 0.0)),) * count)
+        return cls.trusted((Quaternion().freeze(),) * count, (Vector().freeze(),) * count)
 
     @classmethod
     def trusted(cls, rotations: tuple[Quaternion, ...], translations: tuple[Vector, ...]) -> Pose:

@@ -32,7 +32,7 @@ from .retarget_goals import (
 from .stepping import Work
 
 CUTS = 8
-"""Steps of the search for the factor of a leg's bends."""
+"""Steps of the search for how far a leg is folded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,11 @@ def walk_work(
 def _folded(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: WalkPlan) -> Array:
     """Rotations with legs put where they are planned, each bent in its joints as in the cycle.
 
-    All bends of a leg are multiplied by the same factor, at which it is as long as it is planned: so it folds
-    and stretches smoothly, and no joint turns over. A solve that starts elsewhere may bend it to either side.
-    Legs whose last bone turns freely have more bends than that needs, and are left to the solve.
+    For a shorter leg than in the cycle all its joints bend further, each as it is bent on average. For a
+    longer one all bends are multiplied by the same factor, down to straight. So it folds and stretches
+    smoothly, and no joint turns over. A factor alone would leave open, where the cycle stretches the leg out,
+    which joint bends: they would jump there. A solve that starts elsewhere may bend it to either side. Legs
+    whose last bone turns freely have more bends than that needs, and are left to the solve.
 
     Args:
         pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
@@ -127,7 +129,7 @@ def _folded(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: Wal
 def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[Array]:
     """(F, 4) world rotations by which links (F, 3) of a leg lead along a line (F, 3), see `_folded`.
 
-    The factor is bracketed and then cut down by regula falsi (Dowell and Jarratt 1971).
+    How far it is folded is bracketed and then cut down by regula falsi (Dowell and Jarratt 1971).
 
     Args:
         links: from the hip on.
@@ -155,25 +157,30 @@ def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[A
     if not axes:
         return [shortest(links[0], line)]
 
-    def folded(factor: Array) -> list[Array]:
-        bent = [NO_TURN]
-        for axis, angle, back in zip(axes, angles, straight, strict=True):
-            bent.append(product(bent[-1], product(batch.about(axis, factor * angle), back)))
+    means = [float(angle.mean()) for angle in angles]
+
+    def folded(part: Array) -> list[Array]:
+        """Links bent further by a part of their means; those of a negative part less, at -1 straight."""
+        bent, factor, further = [NO_TURN], 1.0 + np.minimum(part, 0.0), np.maximum(part, 0.0)
+        for axis, angle, mean, back in zip(axes, angles, means, straight, strict=True):
+            whole = np.minimum(factor * angle + further * mean, np.pi)
+            bent.append(product(bent[-1], product(batch.about(axis, whole), back)))
         return bent
 
     def reached(bent: Sequence[Array]) -> Array:
         return np.asarray(sum(turned(turn, link) for turn, link in zip(bent, links, strict=True)))
 
     far = batch.length(line, -1)
-    low: Array = np.zeros(len(line))
-    high: Array = np.pi / np.maximum(np.max(angles, axis=0), 1e-6)
+    is_longer = batch.length(np.asarray(sum(links)), -1) < far
+    low = np.where(is_longer, -1.0, 0.0)
+    high = np.where(is_longer, 0.0, (np.pi - np.max(angles, axis=0)) / max(*means, 1e-6))
     over_low, over_high = (batch.length(reached(folded(each)), -1) - far for each in (low, high))
     for _ in range(CUTS):
-        factor = low + np.clip(over_low / np.maximum(over_low - over_high, 1e-12), 0.0, 1.0) * (high - low)
-        over = batch.length(reached(folded(factor)), -1) - far
+        part = low + np.clip(over_low / np.maximum(over_low - over_high, 1e-12), 0.0, 1.0) * (high - low)
+        over = batch.length(reached(folded(part)), -1) - far
         is_low = over > 0.0
-        low, high = np.where(is_low, factor, low), np.where(is_low, high, factor)
+        low, high = np.where(is_low, part, low), np.where(is_low, high, part)
         over_low, over_high = np.where(is_low, over, 0.5 * over_low), np.where(is_low, 0.5 * over_high, over)
-    bent = folded(factor)
+    bent = folded(part)
     whole = shortest(reached(bent), line)
     return [product(whole, turn) for turn in bent]

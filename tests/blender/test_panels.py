@@ -5,6 +5,8 @@ What they look like, and that they draw, is looked at in a real window: tests/wi
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import bpy
 import linked_rigs
 import pytest
@@ -105,6 +107,24 @@ def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
     assert report.head_icon(stored, found) == icon
     stored.mismatches = 1
     assert report.head_icon(stored, found) == "ERROR"
+
+
+def test_a_report_says_nothing_twice(ext):
+    """The summary names the first finding of some kinds, which has a line of its own."""
+    panel, report = ext.module("panels.bake"), ext.module("ccd_rig.blender.bake.report")
+    depths = [report.Finding(report.Trouble.GROUND, "Foot", "foot", 3, 4, 3, far) for far in (0.5, 0.25)]
+    words = f"5 of 5 frames reached; {depths[0].words()} and 1 more; loop of frames 1 to 5 closes"
+    stored = SimpleNamespace(
+        words=words, findings=report.to_json(depths), unsolved=0, mismatches=0, check="Plays as baked"
+    )
+    wide = SimpleNamespace(preferences=bpy.context.preferences, region=SimpleNamespace(width=10_000))
+    said = [" ".join(each.lines) for each in panel.report_entries(wide, stored)]
+    assert said == [
+        "5 of 5 frames reached",
+        *(each.words() for each in depths),
+        "Loop of frames 1 to 5 closes",
+        "Plays as baked",
+    ]
 
 
 def test_a_long_report_is_folded(ext):

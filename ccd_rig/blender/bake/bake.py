@@ -25,7 +25,7 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .findings import measured_report
+from .findings import in_order, measured_report
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
 from .playback import play_steps
@@ -67,7 +67,9 @@ def bake(
     Raises:
         CCDRigError: the set-up cannot be baked, or nothing would be keyed. Nothing has changed then.
     """
-    return run(bake_steps(scene, armature_object, settings), progress)
+    with clamps.suspended():
+        shares = SharedBake(can_change=progress is not None)
+        return run(bake_in_shared_scene(scene, armature_object, settings, shares), progress)
 
 
 def bake_steps(
@@ -116,6 +118,7 @@ class SharedBake:
     # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
     scene: SharedScene | None = None
     clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
+    can_change: bool = True  # whether the file may be edited between two items of the bake
     solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
 
 
@@ -218,8 +221,12 @@ def _written(
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
         checking = Clock()
-        check = yield from checking.run(play_steps(task, motion))
-        report = replace(report, check=replace(check, seconds=checking.seconds))
+        check, found = yield from checking.run(play_steps(task, motion))
+        report = replace(
+            report,
+            check=replace(check, seconds=checking.seconds),
+            findings=in_order((*report.findings, *found), ready.constraints),
+        )
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(
         report,
@@ -273,7 +280,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
-    state = present_state(armature_object)
+    state = present_state(armature_object) if shares.can_change else None
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it

@@ -19,6 +19,8 @@ from ...errors import CCDRigError, RigError
 from ...solvers.motion import CHUNK_SECONDS
 from ...solvers.stepping import Ended, advance
 from .. import checks
+from ..keys import channels
+from ..keys.writer import Destination
 from ..properties import constraint_list, joints, renamed_bones
 from ..rig import clamps
 from ..scene import dependence
@@ -57,6 +59,7 @@ def bake_all_steps(
     if not settings:
         raise RigError("No armature of the scene has enabled CCD constraints: add one in the CCD Rig panel")
     require_there(scene, *settings)
+    _refuse_shared_keys(settings)
     for each in settings:
         renamed_bones.follow(each)
     reports: dict[bpy.types.Object, BakeReport] = {}
@@ -71,6 +74,20 @@ def bake_all_steps(
             assert isinstance(end, Ended), "a bake went on after its last item"
             reports[armature_object] = end.result
     return [reports[each] for each in settings]
+
+
+def _refuse_shared_keys(settings: Mapping[bpy.types.Object, BakeSettings]) -> None:
+    """Raise RigError if keys in the present action of an armature would move another one that is baked."""
+    names = {each.name_full: each.name for each in settings}
+    for armature_object, bake in settings.items():
+        if bake.destination is not Destination.CURRENT_ACTION:
+            continue
+        for user in channels.shared_users(armature_object):
+            if user in names:
+                raise RigError(
+                    f"Armatures '{armature_object.name}' and '{names[user]}' share an action, and what is "
+                    "baked for one would move the other: choose New Action for both"
+                )
 
 
 def rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
+from ..properties.constraint_values import Constraint
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
@@ -53,6 +54,7 @@ from .report import (
     WeightedFit,
     number,
 )
+from .report import SEEN as SEEN_TURN
 from .shot import Task
 
 Mask = NDArray[np.bool_]
@@ -100,9 +102,8 @@ class Baked:
 
     @cached_property
     def sizes(self) -> list[float]:
-        """The largest length of each chain over all frames, world metres."""
-        lengths, scale = self.bake_frames.lengths, float(np.abs(self.bake_frames.worlds).max())
-        return [float(lengths[:, list(chain)].sum(axis=1).max()) * scale for chain in self.chains]
+        """`measuring.chain_sizes`."""
+        return measuring.chain_sizes(self.bake_frames)
 
     def bone(self, j: int) -> str:
         """The name of a joint's bone."""
@@ -251,8 +252,10 @@ def findings(
         ground: with a row for each frame; None without ground.
         frames_per_second: a limit that holds for a second is reported.
     """
+    bake_frames = baked.bake_frames
     kinds = [
         _missed(baked),
+        missed_between(bake_frames, baked.misses, bake_frames.influences > 0.0, baked.solver),
         jumps(baked),
         _slides(baked, foot_slips),
         _held_by_limits(baked, frames_per_second),
@@ -262,8 +265,14 @@ def findings(
     for kind in kinds:
         everything += kind
         yield
-    places = {row.name: c for c, row in reversed([*enumerate(baked.bake_frames.constraints)])}
-    return tuple(sorted(everything, key=lambda each: (places[each.constraint], each.frame_start)))
+    return in_order(everything, bake_frames.constraints)
+
+
+def in_order(findings: Iterable[Finding], constraints: Sequence[Constraint]) -> tuple[Finding, ...]:
+    """Findings by constraint and then in time; those of no constraint come last."""
+    places = {row.name: c for c, row in reversed([*enumerate(constraints)])}
+    last = len(constraints)
+    return tuple(sorted(findings, key=lambda each: (places.get(each.constraint, last), each.frame_start)))
 
 
 def _missed(baked: Baked) -> Iterator[Finding]:
@@ -285,6 +294,36 @@ def _missed(baked: Baked) -> Iterator[Finding]:
                 continue  # missed by a goal of lower priority alone
             trouble = Trouble.SHORT if far and beyond[rows[k]] else Trouble.OFF
             yield Finding(trouble, constraint.name, constraint.tip, first, last, frame, far, wide)
+
+
+def missed_between(
+    bake_frames: BakeFrames, misses: tuple[Array, Array], counted: Mask, solver: SolverSettings
+) -> Iterator[Finding]:
+    """Runs of frames between solves at which a constraint is visibly farther off than at the solves beside.
+
+    Args:
+        bake_frames: with all frames that are measured, solved or not.
+        misses: (F, C) distances, world metres, and angles, radians.
+        counted: (F, C) mask of frames that count; others, and solved ones, may have any errors.
+        solver: tolerances in world metres and radians.
+    """
+    frames, sizes = bake_frames.frames, measuring.chain_sizes(bake_frames)
+    rows = np.flatnonzero(~np.isin(frames, bake_frames.solved_frames))
+    if not len(rows):
+        return
+    after = np.searchsorted(bake_frames.solved_frames, frames[rows])
+    beside = bake_frames.solved_rows[np.clip((after - 1, after), 0, len(bake_frames.solved_frames) - 1)]
+    in_force = bake_frames.influences[beside] > 0.0
+    allowed = [np.where(in_force, each[beside], 0.0).max(axis=0) for each in misses]
+    for c, constraint in enumerate(bake_frames.constraints):
+        least = max(solver.position_tolerance, SEEN * sizes[c]), max(solver.angle_tolerance, SEEN_TURN)
+        far, wide = (each[rows, c] - most[:, c] for each, most in zip(misses, allowed, strict=True))
+        over = np.where(counted[rows, c], np.maximum(far / least[0], wide / least[1]), 0.0)
+        for run in batch.runs(over > 1.0):
+            first, last, frame, k = measuring.span(frames[rows], run, over)
+            errors = [float(each[rows[k], c]) for each in misses]
+            errors = [e if e > most else 0.0 for e, most in zip(errors, least, strict=True)]
+            yield Finding(Trouble.BETWEEN, constraint.name, constraint.tip, first, last, frame, *errors)
 
 
 def _beyond(baked: Baked, c: int) -> Mask:

@@ -184,6 +184,13 @@ def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]
     return moved + turn @ (pole - full_root)
 
 
+def chain_sizes(bake_frames: BakeFrames) -> list[float]:
+    """The largest length of each constraint's chain over all frames, world metres."""
+    chains = [list(chain_joints(bake_frames.skeleton, row)) for row in bake_frames.constraints]
+    scale = float(np.abs(bake_frames.worlds).max())
+    return [float(bake_frames.lengths[:, chain].sum(axis=1).max()) * scale for chain in chains]
+
+
 def transforms(bake_frames: BakeFrames, motion: Motion) -> Transforms:
     """Transforms of the joints in a motion."""
     return bake_frames.transforms(batch.unit(motion.rotations, axis=-1), motion.translations)

@@ -27,6 +27,7 @@ from ...maths.batch import (
     rotate,
     unit,
 )
+from ...settings import SolverSettings
 from ...solvers.stepping import Work
 from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
@@ -35,9 +36,10 @@ from ..scene.evaluation import Playback, PlayedFrame, playback
 from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Transforms
+from .findings import missed_between
 from .keyed_motion import KeyedMotion
 from .progress import Progress, Steps, paced
-from .report import Check, PlaybackResult
+from .report import Check, Finding, PlaybackResult
 from .shot import Task
 
 BLOCK = 256
@@ -48,8 +50,11 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(task: Task, motion: KeyedMotion) -> Steps[Check]:
-    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Finding, ...]]]:
+    """Evaluate all whole frames of the range, and all keyed frames; the keys are written.
+
+    Returns the check, and what it finds between keys.
+    """
     armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
     solver = task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
@@ -70,17 +75,25 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[Check]:
             samples.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
-    measuring_all = _results(armature_object, motion, samples)
-    return Check(len(frames), tuple((yield from paced(measuring_all, measured))))
+    measuring_all = _results(armature_object, motion, samples, solver)
+    results, found = yield from paced(measuring_all, measured)
+    return Check(len(frames), tuple(results)), found
 
 
 def _results(
-    armature_object: bpy.types.Object, motion: KeyedMotion, samples: _PlaybackSamples
-) -> Work[list[PlaybackResult]]:
-    """Errors of each active constraint in playback; yields after each."""
+    armature_object: bpy.types.Object,
+    motion: KeyedMotion,
+    samples: _PlaybackSamples,
+    solver: SolverSettings,
+) -> Work[tuple[list[PlaybackResult], tuple[Finding, ...]]]:
+    """Errors of each active constraint in playback, and findings between keys; yields after each."""
     bake_frames, frames = motion.bake_frames, samples.shown.frames
     measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
-    errors = [_numbers(each) for each in measured]
+    distances, angles = errors = _numbers(measured[0]), _numbers(measured[1])
+    # Of keyed frames the report has the errors by influence.
+    is_keyed = np.isin(frames, bake_frames.frames)
+    is_whole = (samples.shown.influences >= 1.0) & np.isfinite(distances) & np.isfinite(angles)
+    found = missed_between(samples.shown, errors, is_whole & ~is_keyed[:, None], solver)
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
     keyed = measuring.transforms(bake_frames, motion.keyed)
@@ -107,7 +120,7 @@ def _results(
                 causes=worst.causes,
             )
         )
-    return results
+    return results, tuple(found)
 
 
 class _Deviation(NamedTuple):

@@ -516,6 +516,12 @@ class Trouble(enum.StrEnum):
     """A planted bone is held above its animation."""
     IK = "IK"
     """A switch of the rig is at IK, so the baked bones move nothing."""
+    BETWEEN = "BETWEEN"
+    """The target is missed farther between solved frames than at them."""
+
+
+_UNMET = {Trouble.IK, Trouble.BETWEEN}
+"""Findings of targets that are missed although the solved frames reach them."""
 
 
 class Fix(enum.StrEnum):
@@ -597,6 +603,9 @@ class Finding:
                 return f"{self.bone} floats {far} above its animation"
             case Trouble.IK:
                 return f"{self.constraint} moves nothing: {self.bone} is at IK"
+            case Trouble.BETWEEN:
+                errors = " / ".join(filter(None, (self.distance and far, self.angle and wide)))
+                return f"{self.constraint} {errors} off between solved frames"
 
 
 def to_json(findings: Iterable[Finding]) -> str:
@@ -705,6 +714,12 @@ class BakeReport:
         wrong = 0 if self.check is None else len(self.check.mismatches())
         return is_sound(self.unsolved_count(), wrong, self.findings)
 
+    @property
+    def reaches_all(self) -> bool:
+        """Whether what plays reaches all targets, at solved frames and between them."""
+        is_met = not self.unsolved_count() and (self.check is None or not self.check.mismatches())
+        return is_met and _UNMET.isdisjoint(finding.trouble for finding in self.findings)
+
     def solved_count(self) -> int:
         """Count of solved frames with an active constraint."""
         return self.entries.solved_frames()
@@ -757,7 +772,7 @@ class BakeReport:
     def _other_faults(self) -> Iterator[str]:
         """The first finding of each kind of fault that no other clause names."""
         planted = {slip.constraint for slip in self.foot_slips}  # a clause tells how far these slide
-        for trouble in (Trouble.IK, Trouble.GROUND, Trouble.SLIDE):
+        for trouble in (Trouble.IK, Trouble.BETWEEN, Trouble.GROUND, Trouble.SLIDE):
             same = [each for each in self.findings if each.trouble is trouble]
             if trouble is Trouble.SLIDE:
                 same = [each for each in same if each.constraint not in planted]

@@ -63,7 +63,7 @@ class Task(NamedTuple):
     solving: FrameSolveSettings  # settings of every solve
     start: StartPoses  # base poses of all frames
     fingerprint: str  # of all settings
-    state: str  # see `staleness.state_of`, before the first frame is read
+    state: str | None  # see `staleness.state_of`, before the first frame is read; None: nothing can change
     # Whether the present motion was baked with the same settings; it stays if it still fits.
     is_rebake: bool = False
     body_obstacle: str = ""  # reason why the body cannot be shifted where a leg is too short; empty if it can
@@ -102,7 +102,8 @@ def solve(task: Task) -> Steps[BakeFrames]:
     with evaluation.frames(task.scene, task.armature_object, task.constraints, layout, task.shared) as frames:
         bake_frames, after = yield from _sample(shot, frames)
         # Frames that were read before and after an edit, as in another window, do not fit together.
-        if not script_handlers() and present_state(task.armature_object) != task.state:
+        is_watched = task.state is not None and not script_handlers()
+        if is_watched and present_state(task.armature_object) != task.state:
             name = task.armature_object.name
             raise RigError(f"Armature '{name}' was changed while it was baked: bake once more")
         solving = Progress(shot.frames[-1], 0, len(shot.solved))

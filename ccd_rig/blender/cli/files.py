@@ -48,7 +48,7 @@ exit codes:
   1    check: found errors; others: FILE lacks what is named or cannot be worked on, nothing is written
        (retarget: but the clips that could be carried over)
   2    wrong arguments, FILE cannot be opened, or it has several armatures and none is named
-  3    bake --strict: written, but some frames are not reached, or keys do not play as baked
+  3    bake --strict: written, but targets are missed, or keys do not play as baked or move nothing
   4    the output or the report could not be written
   130  interrupted, nothing is written
 """

@@ -231,7 +231,10 @@ class Session:
         return self.armature_object.pose.bones[name]
 
     def _grabs_of(self, pulled: Sequence[Pulled]) -> list[_Grab]:
-        """Grabs for the pulled bones, one per line of ancestors, and with X Mirror on the other side too."""
+        """Grabs for the pulled bones, one per line of ancestors.
+
+        With X Mirror on the other side too, unless the bone there is pinned.
+        """
         inverse = self._world.inverted()
         grabs: list[_Grab] = []
         for bone, point in pulled:
@@ -240,9 +243,12 @@ class Session:
                 grabs.append(_Grab(control.name, inverse @ Vector(point)))
         if self.armature_object.pose.use_mirror_x:
             names = set(self.armature_object.pose.bones.keys())
+            pinned = pins_of(self.armature_object)
             for grab in grabs[:]:
                 other = recognition.partner_in(self._controls.figure, names, grab.control)
-                if not other or any(self._are_in_line(other, each.control) for each in grabs):
+                if not other or other in pinned:
+                    continue
+                if any(self._are_in_line(other, each.control) for each in grabs):
                     continue
                 across = self._bone(other)
                 if self._controls.control_of(across) == across:
@@ -443,7 +449,7 @@ class Session:
         above = {each for name in members for each in bones[name].parent_recursive}
         placed = [bone.name for bone in above if controls.placing(bone)]
         reading = armature.layout(self._evaluated, chains, settings, carried, placed).read(self._evaluated)
-        return self._carried_by_constraints(reading)
+        return self._as_limits_show(self._carried_by_constraints(reading))
 
     def _carried_by_constraints(self, reading: armature.RigReading) -> armature.RigReading:
         """The reading with bones where constraints carry them as parents do."""
@@ -452,12 +458,26 @@ class Session:
             bone = self._evaluated.pose.bones[reading.bones[j]]
             if joint.parent >= 0 or not self._controls.parented(self._bone(bone.name)):
                 continue
-            # A scale that mirrors the bone is no turn of it.
-            mirrored = Matrix.Diagonal([math.copysign(1.0, each) for each in bone.scale])
-            turned, pose = (bone.matrix.to_3x3() @ mirrored).to_quaternion(), reading.pose
-            rest = (turned @ pose.rotations[j].inverted()).normalized()
+            pose = reading.pose
+            rest = (_shown_rotation(bone) @ pose.rotations[j].inverted()).normalized()
             places[j] = (bone.head - rest @ pose.translations[j]).freeze(), rest.freeze()
         return replace(reading, skeleton=reading.skeleton.moved(places)) if places else reading
+
+    def _as_limits_show(self, reading: armature.RigReading) -> armature.RigReading:
+        """The reading with bones as Limit Rotation shows them: Blender leaves their channels outside."""
+        joints, pose = reading.skeleton.joints, reading.pose
+        for j, (name, joint) in enumerate(zip(reading.bones, joints, strict=True)):
+            if _acting_limit(self._bone(name)) is None:
+                continue
+            rest = joint.rest_rotation
+            if joint.parent >= 0 and joint.inherit_rotation:
+                rest = forward_kinematics(reading.skeleton, pose)[joint.parent].rotation @ rest
+            turned = (rest.inverted() @ _shown_rotation(self._evaluated.pose.bones[name])).normalized()
+            if abs(turned.dot(pose.rotations[j])) < 1.0 - TURNED:
+                rotations = list(pose.rotations)
+                rotations[j] = turned.freeze()
+                pose = Pose(tuple(rotations), pose.translations)
+        return replace(reading, pose=pose)
 
     def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
         """Take over a prepared drag; `moved`: joints of the reading that it may move."""
@@ -583,6 +603,12 @@ def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None
     for bone, _ in pulled:
         if bone not in armature_object.pose.bones:
             raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
+
+
+def _shown_rotation(bone: bpy.types.PoseBone) -> Quaternion:
+    """Rotation of an evaluated bone in armature space; a scale that mirrors the bone is no turn of it."""
+    mirrored = Matrix.Diagonal([math.copysign(1.0, each) for each in bone.scale])
+    return (bone.matrix.to_3x3() @ mirrored).to_quaternion()
 
 
 def _acting_limit(bone: bpy.types.PoseBone) -> EulerBox | None:

@@ -31,7 +31,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..atomic_write import read_text, real_folder, replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
-from ..bake.report import SEAM, BakeReport, write
+from ..bake.report import SEAM, BakeReport, Trouble, write
 from ..keys import channels
 from ..retarget.retarget import Retargeted, warnings
 from . import bundle
@@ -333,6 +333,8 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
     `mismatches`: constraints that do not play as they were baked; `seconds`: of the bake that wrote the file.
     """
     worst, solved = report.worst(), report.solved_count()
+    between = [each for each in report.findings if each.trouble is Trouble.BETWEEN]
+    far, frame = max([(worst.residual, worst.frame), *((each.distance, each.frame) for each in between)])
     largest_seam = max((seam.angle for seam in seams), default=0.0)
     return {
         "shot": shot.name,
@@ -341,8 +343,8 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
         "last": report.frame_end,
         "frames_solved": solved,
         "frames_reached": solved - report.unsolved_count(),
-        "worst": round(worst.residual, 6),
-        "worst_frame": worst.frame,
+        "worst": round(far, 6),
+        "worst_frame": frame,
         "chunks": len(shot.spans()),
         "seam": round(math.degrees(largest_seam), 6),
         "mismatches": "" if report.check is None else len(report.check.mismatches()),

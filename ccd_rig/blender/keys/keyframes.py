@@ -148,6 +148,8 @@ def _kept(
 ) -> NDArray[np.bool_]:
     """Return a mask of the old keys to keep, by their frames: outside [start, end]."""
     outside = (old < np.float32(start)) | (old > np.float32(end))
+    if not outside.any():
+        return outside
     # A key that Blender would merge with a new one at its next update is dropped here.
     after = np.searchsorted(fresh, old)
     for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(fresh) - 1)):
@@ -207,6 +209,8 @@ def _continued(
 
     None: it plays there as before with the kept keys alone, or has none to lead to.
     """
+    if still is None and not len(times):
+        return None
     place, side = edge + way * frame, np.flatnonzero(kept & (way * times > way * edge))
     if old is None or not len(side):
         is_sloped = fcurve.extrapolation == "LINEAR" and len(times) > 0

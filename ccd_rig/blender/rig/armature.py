@@ -426,10 +426,15 @@ class RigLayout:
         """The properties of pose bones that `rows` needs."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         slots: dict[str, Slots] = dict.fromkeys(names, self.slots)
-        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
-        if whole := [*self.placer.parents, *self.slots[pairs].tolist()]:
-            names["matrix"], slots["matrix"] = 16, whole
+        if self.placed:
+            names["matrix"], slots["matrix"] = 16, self.placed
         return Watched(self.count, names, slots)
+
+    @property
+    def placed(self) -> list[int]:
+        """Slots of the bones whose evaluated matrices `rows` needs; of all others it reads channels."""
+        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
+        return [*self.placer.parents, *self.slots[pairs].tolist()]
 
     def fits(self, seen: NDArray[np.float32]) -> bool:
         """Whether the values of pose bones can be read with this layout: no rotation mode has changed."""
@@ -464,7 +469,7 @@ class RigLayout:
         whole = values["matrix"].reshape(len(values["matrix"]), -1, 4, 4).swapaxes(2, 3).astype(np.float64)
         for number, j in enumerate(self.shown):
             heads, frames = [], []
-            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `watched`
+            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `placed`
                 matrix = whole[:, len(self.placer.parents) + k]
                 columns = matrix[:, :3, :3]
                 sizes = np.linalg.norm(columns, axis=1) * np.sign(np.linalg.det(columns))[:, None]

@@ -242,6 +242,8 @@ class Samples:
         Raises:
             RigError: the chains of a block have other bones than those of the first one.
         """
+        if len(blocks) == 1:
+            return blocks[0]
         names = blocks[0].rig.layout.names
         for block in blocks:
             if block.rig.layout.names != names:
@@ -387,7 +389,12 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
-    references = [*read_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
+    if layout is None:
+        bones = read_bones(armature_object, constraints)
+    else:
+        pose_bones = armature_object.pose.bones
+        bones = [(armature_object, pose_bones[slot].name) for slot in layout.placed]
+    references = [*bones, *objects_of(reader.targets.sources)]
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
         shared.refer(armature_object, references, sampled_paths(reader.targets.sources))

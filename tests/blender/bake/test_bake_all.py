@@ -166,6 +166,28 @@ def test_two_that_hang_on_each_other_are_refused(ext, bake_all, settings):
     assert not differences(before, dump())
 
 
+@pytest.mark.parametrize("other_too", [True, False])
+def test_keys_that_would_move_another_of_them_are_refused(ext, bake_all, settings, other_too):
+    """Two armatures play one action: keys that the second writes there would replace those of the first."""
+    channels, writer = (ext.module(f"ccd_rig.blender.keys.{name}") for name in ("channels", "writer"))
+    current, new = writer.Destination.CURRENT_ACTION, writer.Destination.NEW_ACTION
+    one, other = arm(0), arm(1)
+    one.pose.bones[0].keyframe_insert("rotation_quaternion", frame=1)
+    other.animation_data_create()
+    channels.assign(other, channels.action_of(one), channels.slot_of(one.animation_data))
+    rigs.update()
+    before = dump()
+    made = {
+        one: settings(3, destination=current),
+        other: settings(3, destination=current if other_too else new),
+    }
+    with pytest.raises(Exception, match="'Arm 0' and 'Arm 1' share an action"):
+        bake_all.bake_all(bpy.context.scene, made)
+    assert not differences(before, dump())
+    reports = bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings(3, destination=new)))
+    assert [report.check.mismatches() for report in reports] == [(), ()]
+
+
 @pytest.mark.parametrize("kind", ["disabled", "not chosen", "controls", "root"])
 def test_a_circle_of_what_no_bake_moves_is_none(bake_all, settings, kind):
     """Whether the bake of an armature moves the target of another tells, not whether a target is there."""

@@ -88,6 +88,58 @@ def test_lengths_are_metres_by_the_unit_scale(bake, capfd):
     assert centimetres == pytest.approx(0.01 * metres, rel=0.05)
 
 
+def leaping(path):
+    """A bone that reaches for a target which leaps from place to place, at frames."""
+    rig = rigs.chain(1)
+    target = rigs.keyed(rigs.empty("Goal"), path)
+    for curve in _curves(target):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    return rig, rigs.reach(rig, "bone_0", target, "Hand")
+
+
+@pytest.mark.parametrize("keys", ["EVERY_FRAME", "SOLVED_FRAMES"])
+@pytest.mark.parametrize("influence", [1.0, 0.5])
+def test_targets_that_are_missed_between_solves_alone(ext, bake, keys, influence):
+    """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6.
+
+    With half the influence, some of that turn is asked for, which is measured where the frames have keys.
+    """
+    rig, row = leaping({1: (0, 0, 1), 5: (1, 0, 0), 7: (0, 0, 1)})
+    row.influence = influence
+    report = run(bake, rig, 11, step=10, keys=bake.Keys[keys])
+    assert report.unsolved_count() == 0
+    between = of(report, "BETWEEN")
+    if influence < 1.0 and keys == "SOLVED_FRAMES":
+        assert not between
+        return
+    assert [(each.frame_start, each.frame_end, each.bone) for each in between] == [(5, 6, "bone_0")]
+    if influence == 1.0:
+        assert between[0].distance == pytest.approx(math.sqrt(2.0), abs=1e-3)
+    assert not report.is_sound
+    assert not report.reaches_all
+    assert between[0].words() in report.summary()
+    shot, farm = SimpleNamespace(name="shot", spans=lambda: [()]), ext.module("ccd_rig.blender.farm.results")
+    assert farm.row_of(shot, report)["worst"] == pytest.approx(between[0].distance, abs=1e-6)
+
+
+def test_between_solves_nothing_is_missed_on_the_way_of_the_slerps(bake):
+    """A target goes a quarter round the bone's head, steadily: every pose between is met."""
+    quarter = np.radians(90.0) / 10.0
+    path = {1 + k: (math.sin(k * quarter), 0, math.cos(k * quarter)) for k in range(11)}
+    rig, _ = leaping(path)
+    report = run(bake, rig, 11, step=5)
+    assert report.is_sound
+    assert report.reaches_all
+
+
+def test_what_solved_frames_miss_is_not_missed_between_them(bake):
+    """The target is out of reach by as much at all frames."""
+    rig, _ = leaping({1: (0, 0, 3)})
+    report = run(bake, rig, 11, step=5)
+    assert [each.trouble for each in report.findings] == ["SHORT"]
+
+
 def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_reach(bake):
     """The target is too far away by less than the tolerance, and asks for a roll that hinges do not have."""
     rig = rigs.chain(2)

@@ -462,6 +462,36 @@ def test_x_mirror_pulls_the_other_side_as_a_mirror_image(begin):
         assert list(b) == pytest.approx([a.w, a.x, -a.y, -a.z], abs=1e-3)
 
 
+def test_x_mirror_leaves_a_pinned_bone_of_the_other_side(begin):
+    rig = biped()
+    rig.pose.use_mirror_x = True
+    rig.pose.bones["foot.R"].ccd_rig.pin = "PLACE"
+    rigs.update()
+    place, goal = tail(rig, "foot.R"), tail(rig, "foot.L") + Vector((0.05, -0.1, 0.1))
+    begin(rig, "foot.L").move((0.05, -0.1, 0.1))
+    assert (tail(rig, "foot.R") - place).length < PINNED
+    assert (tail(rig, "foot.L") - goal).length < NEAR
+
+
+@pytest.mark.parametrize("influence", [1.0, 0.5])
+@pytest.mark.parametrize("angle", [0.7, 2.0])
+def test_the_grabbed_point_stays_on_a_chain_that_limit_rotation_holds(begin, angle, influence):
+    """As Blender's own Rotate leaves it: the channel is past the limit, the bone is shown inside."""
+    rig = bent(4)
+    bone = rig.pose.bones["bone_1"]
+    rigs.set_rotation(bone, Quaternion((1.0, 0.0, 0.0), angle))
+    limit = bone.constraints.new("LIMIT_ROTATION")
+    limit.owner_space, limit.use_limit_x, limit.min_x, limit.max_x = "LOCAL", True, -0.5, 0.5
+    limit.influence = influence
+    before, goal = bits(rig), tail(rig, "bone_3") + Vector((0.0, 0.1, -0.1))
+    drag = begin(rig, "bone_3")
+    drag.move((0.0, 0.1, -0.1))
+    assert drag.is_reached()
+    assert (tail(rig, "bone_3") - goal).length < NEAR
+    drag.move((0.0, 0.0, 0.0))
+    assert bits(rig) == before
+
+
 # Rigs of controls -----------------------------------------------------------------------------------
 
 
@@ -986,6 +1016,17 @@ def test_without_a_selected_bone_the_command_says_so(ext):
     before = bits(rig)
     fails(bpy.ops.ccd_rig.drag, "There is no bone to drag", value=(0.1, 0.0, 0.0))
     assert bits(rig) == before
+
+
+def test_pins_of_all_armatures_in_pose_mode(ext):
+    other, rig = rigs.chain(2, name="Other"), bent(3)
+    rigs.activate(rig)
+    other.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    select(ext, rig, "bone_2")
+    ext.module("ccd_rig.blender.keys.channels").select_bone(other.pose.bones["bone_1"], True)
+    assert bpy.ops.ccd_rig.pin() == {"FINISHED"}
+    assert other.pose.bones["bone_1"].ccd_rig.pin == rig.pose.bones["bone_2"].ccd_rig.pin == "PLACE"
 
 
 def test_pins_go_round_place_rotation_free_and_are_kept_in_the_file(ext, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import bpy
 import numpy as np
 import pytest
@@ -113,6 +115,31 @@ def test_influence(evaluation, constraints_of, skeletons, kind):
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)[1:]) as sample:
         samples = [sample(frame) for frame in FRAMES]
     assert len({item.influences for item in samples}) == len(FRAMES)
+    for item in samples:
+        assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
+
+
+@pytest.mark.parametrize("length", [3, 0])
+@pytest.mark.parametrize("mover", ["keys", "driver", "strip"])
+def test_chains_move_where_none_of_their_bones_is_evaluated(
+    ext, evaluation, constraints_of, skeletons, mover, length
+):
+    """With a layout only the parents of chains are evaluated; a chain to the root has none."""
+    rig = make_rig()
+    row = add_row(rig, *plain(rig), length=length)
+    if mover == "driver":
+        driver = rig.pose.bones["upper"].driver_add("location", 0).driver
+        variable = driver.variables.new()
+        variable.name, variable.type = "turn", "TRANSFORMS"
+        source = variable.targets[0]
+        source.id, source.bone_target, source.transform_type = rig, "aside", "ROT_X"
+        driver.expression = "0.1 + turn"
+    elif mover == "strip":
+        ext.module("ccd_rig.blender.keys.writer").push_down(rig, (1.0, 10.0), ExitStack())
+    layout = evaluation.rig_layout(rig, rig, constraints_of(rig))
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig), layout) as sample:
+        samples = [sample(frame) for frame in FRAMES]
+    assert len({item.reading.pose.rotations for item in samples}) == len(FRAMES)
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 

@@ -75,10 +75,10 @@ def test_a_hinge_counts_from_the_bone():
 
 
 def test_a_hinge_along_the_bone_turns_beside_it():
-    for axis in (Y, -Y):
+    for axis, zero in ((Y, X), (-Y, -X)):
         (dial,) = Hinge(tuple(axis), -0.5, 1.0).dials(REST)
         assert dial.centre.length > 0.0
-        assert (dial.arc()[-1] - dial.centre).normalized().dot(Quaternion(axis, 1.0) @ X) > 1.0 - FLOAT32
+        assert (dial.arc()[-1] - dial.centre).normalized().dot(Quaternion(axis, 1.0) @ zero) > 1.0 - FLOAT32
 
 
 def test_a_range_past_the_half_turn_keeps_its_turn():

@@ -13,7 +13,7 @@ from mathutils import Quaternion, Vector
 from ccd_rig.goals import OrientationGoal, PositionGoal
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.maths.rotations import angle_between, log
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -272,3 +272,29 @@ def test_a_second_goal_is_met_by_the_roll_that_a_first_one_leaves() -> None:
     # Turned about the line either way, the hand is farther from its target.
     for turn in (-0.1, 0.1):
         assert angle_between(Quaternion(direction(0), turn) @ tip, goals[1].target) > result.errors[1].angle
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("distance", [0.8, 1.4])
+def test_straight_arms_to_both_sides_bend_as_in_a_mirror(solver, distance):
+    """The target on the arm's own line tells no side. A mirror in X takes (w, x, y, z) to (w, x, -y, -z)."""
+    turns = []
+    for side in (1.0, -1.0):
+        out = Quaternion((0.0, 0.0, 1.0), -side * 0.5 * math.pi)
+        skeleton = Skeleton(
+            Joint(f"bone{i}", i - 1, (0.0, float(i > 0), 0.0), Quaternion() if i else out, 1.0)
+            for i in range(3)
+        )
+        rest = Pose.rest(skeleton)
+        goal = PositionGoal("bone2", (side * distance, 0.0, 0.0))
+        settings = SolverSettings(solver=solver, restarts=0)
+        result = solve(skeleton, rest, [goal], settings)
+        assert result.status is SolveStatus.CONVERGED
+        turns.append(
+            [
+                turn if side > 0.0 else Quaternion((turn.w, turn.x, -turn.y, -turn.z))
+                for turn in result.pose.rotations
+            ]
+        )
+    for right, left in zip(*turns, strict=True):
+        assert abs(right.dot(left)) > 1.0 - 1e-6

@@ -666,6 +666,25 @@ def test_a_leg_folds_in_all_its_joints_alike():
         assert factors[0] == pytest.approx(factors[1], rel=1e-6)
 
 
+def test_a_short_leg_that_is_straight_in_its_cycle_folds_as_smoothly_as_before_and_after():
+    """Its two joints are bent by 60 and 6 degrees, and not at all in the middle frame."""
+    parts = np.abs(np.linspace(-1.0, 1.0, 21))[:, None]
+    ways = np.cumsum(np.radians((0.0, 60.0, -6.0)) * parts, axis=1)
+    lengths = 0.4, 0.3, 0.2
+    links = [
+        size * np.stack((np.zeros(21), np.sin(way), -np.cos(way)), axis=1)
+        for size, way in zip(lengths, ways.T, strict=True)
+    ]
+    still = [np.tile((1.0, 0.0, 0.0, 0.0), (21, 1))] * 3
+    shortest = np.linalg.norm(sum(links), axis=1).min()
+    line = np.tile((0.0, 0.0, -0.9 * shortest), (21, 1))
+    put = [turned(turn, link) for turn, link in zip(_fold(links, still, line), links, strict=True)]
+    np.testing.assert_allclose(sum(put), line, atol=1e-3)
+    for above, below in pairwise(put):
+        bends = [angle_between(a, b) for a, b in zip(above, below, strict=True)]
+        assert np.abs(np.diff(bends)).max() < np.radians(6.0)  # the cycle's in a frame
+
+
 def angle_between(a, b):
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), np.sum(a * b)))
 
