@@ -105,8 +105,8 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
         entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        is_told = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
-        if not is_told and not any(
+        is_listed = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
+        if not is_listed and not any(
             phrase in words and troubles & better for phrase, better in DETAILED.items()
         ):
             lines = wrapped(context, words[:1].upper() + words[1:])
