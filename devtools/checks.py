@@ -126,7 +126,6 @@ def measured_run(
     scratch = tempfile.mkdtemp(prefix="ccd_rig_")
     environment = {
         **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DEBUG_TEMPROOT": tempfile.gettempdir(),
         "TMPDIR": scratch,
         **(extra or {}),

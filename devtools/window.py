@@ -90,7 +90,6 @@ def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
         "BLENDER_USER_RESOURCES": f"/{RUN}/user",
         "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
         "CCD_RIG_RESULT": f"/{RESULT.relative_to(FOLDER)}",
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     assignments = [f"{name}={value}" for name, value in environment.items()]
     command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]

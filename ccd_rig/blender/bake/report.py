@@ -518,9 +518,11 @@ class Trouble(enum.StrEnum):
     """A switch of the rig is at IK, so the baked bones move nothing."""
     BETWEEN = "BETWEEN"
     """The target is missed farther between solved frames than at them."""
+    TAKEN = "TAKEN"
+    """An enabled constraint that is not baked is taken off its target by what is baked."""
 
 
-_UNMET = {Trouble.IK, Trouble.BETWEEN}
+_UNMET = {Trouble.IK, Trouble.BETWEEN, Trouble.TAKEN}
 """Findings of targets that are missed although the solved frames reach them."""
 
 
@@ -603,9 +605,11 @@ class Finding:
                 return f"{self.bone} floats {far} above its animation"
             case Trouble.IK:
                 return f"{self.constraint} moves nothing: {self.bone} is at IK"
-            case Trouble.BETWEEN:
+            case Trouble.BETWEEN | Trouble.TAKEN:
                 errors = " / ".join(filter(None, (self.distance and far, self.angle and wide)))
-                return f"{self.constraint} {errors} off between solved frames"
+                if self.trouble is Trouble.BETWEEN:
+                    return f"{self.constraint} {errors} off between solved frames"
+                return f"{self.constraint} taken {errors} off: it is not baked too"
 
 
 def to_json(findings: Iterable[Finding]) -> str:
@@ -772,7 +776,7 @@ class BakeReport:
     def _other_faults(self) -> Iterator[str]:
         """The first finding of each kind of fault that no other clause names."""
         planted = {slip.constraint for slip in self.foot_slips}  # a clause tells how far these slide
-        for trouble in (Trouble.IK, Trouble.BETWEEN, Trouble.GROUND, Trouble.SLIDE):
+        for trouble in (Trouble.IK, Trouble.BETWEEN, Trouble.TAKEN, Trouble.GROUND, Trouble.SLIDE):
             same = [each for each in self.findings if each.trouble is trouble]
             if trouble is Trouble.SLIDE:
                 same = [each for each in same if each.constraint not in planted]

@@ -13,30 +13,39 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
 from ...errors import CCDRigError, InvalidInput, RigError
+from ...maths import batch
 from ...maths.batch import Array
 from ...maths.validation import ranged, require_ranges
 from ...motion.contacts import ContactThresholds
-from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
+from ...motion.retargeting.figures import (
+    FigureMap,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    product,
+    straightest_frame,
+)
 from ...motion.retargeting.measures import Measures, measures
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ...solvers.retarget import RetargetResult, places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
+from ..checks import ik_problems
 from ..keys import channels
-from ..keys.writer import BoneKeys, Destination, PropertyKeys, obstacles, write
+from ..keys.writer import BoneKeys, Destination, PropertyKeys, hides_strips, obstacles, write
 from ..properties import retarget_group
 from ..properties.retarget_group import LAST_FRAME, MOST_FPS
-from ..rig import bone_space, rotation_modes
+from ..rig import bone_space, clamps, rotation_modes
 from ..rig.armature import RigReading
 from ..scene.dependence import fk_switches
 from ..scene.evaluation import metres_per_unit
@@ -47,6 +56,8 @@ from .sampling import Channels, Reference, RestIsNoPose, SourceChoice, source_mo
 MOST_FRAMES = 100_000
 MOST_LOOKED_AT = 200
 """Largest number of frames, spread over a motion, among which the straightest is chosen."""
+TURNED = math.radians(1.0)
+"""Angle from which a bone is told not to play its keys."""
 BESIDE = 1.0
 """Seconds of motion on both sides of a single frame, for its contacts."""
 
@@ -86,6 +97,15 @@ class Retargeted:
     frames: Array  # (F,) scene frames of the keys
     measures: Measures  # quality of the motion, in metres by the scene's Unit Scale
     is_still: bool  # whether the source stands still in all frames, where not one frame alone was chosen
+    turned: Sequence[TurnedBone]  # bones that do not play their keys, the worst first
+
+
+class TurnedBone(NamedTuple):
+    """A bone that a constraint of Blender turns after its keys."""
+
+    bone: str  # its name
+    constraint: str  # name of the first such constraint
+    angle: float  # radians in the frame in which it is turned most
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +137,35 @@ def retarget_motion(
         measured = measures(motion.figure_map, motion.target, motion.source, motion.result, pose)
         undo.pop_all()
     measured = measured.scaled(metres_per_unit(scene))
+    _, keyed = motion.target.world(motion.result.rotations, motion.result.translations)
+    turned = turned_after_keys(target, motion.target, keyed, pose[1])
     one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
     is_still = not one_pose and _is_still(motion.source)
-    return Retargeted(action, motion.bone_map, motion.frames, measured, is_still)
+    return Retargeted(action, motion.bone_map, motion.frames, measured, is_still, turned)
+
+
+def turned_after_keys(
+    target: bpy.types.Object, figure: TargetFigure, keyed: Array, played: Array
+) -> list[TurnedBone]:
+    """Return the bones that constraints turn after their keys, the worst first.
+
+    Keys of a bone below a turned one may make up for it: its rotation counts in the world and to its parent.
+
+    Args:
+        keyed, played: (F, n, 4) rotations of the figure's joints, world, as they should be and as they are.
+    """
+    turned = []
+    for j, joint in enumerate(figure.skeleton.joints):
+        acting = clamps.acting_constraints(target.pose.bones[joint.name])
+        constraint = next((each for each in acting if each.type not in sampling.HARMLESS), None)
+        if constraint is not None:
+            angles = batch.angles_between(played[:, j], keyed[:, j], -1)
+            if joint.parent >= 0:
+                own, its = (product(inverse(each[:, joint.parent]), each[:, j]) for each in (played, keyed))
+                angles = np.minimum(angles, batch.angles_between(own, its, -1))
+            if (angle := float(angles.max())) > TURNED:
+                turned.append(TurnedBone(joint.name, constraint.name, angle))
+    return sorted(turned, key=lambda each: -each.angle)
 
 
 def _is_still(source: SourceMotion) -> bool:
@@ -167,7 +213,7 @@ def _motion(
     choice: RetargetChoice,
     rows: tuple[int, int] | None = None,
 ) -> _Motion:
-    """Retarget the rows of the motion from one to before another; None for all."""
+    """Retarget the rows of the motion from one to before another; None for all, which are to be written."""
     require_two(source, target)
     require_animated(source)
     bones = bone_map(target, source, choice.bones)
@@ -177,6 +223,10 @@ def _motion(
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
     require_free_hips(target, joints.hips)
+    for problem in ik_problems(target, set(joints.sources)):
+        raise RigError(problem.message)
+    if rows is None:
+        require_writable(scene, target, joints, reading, frames)
     settings = choice.settings
     if settings.ground is None:
         settings = replace(settings, ground=sampling.chosen_ground(scene, target, world, first))
@@ -188,7 +238,7 @@ def _motion(
             terrain = sampling.terrain(scene, target, world, frames, places, settings.ground)
         result = retarget(joints, figure, played, settings, terrain)
     except InvalidInput as error:
-        raise RigError(str(error)) from error
+        raise RigError(error.told(metres_per_unit(scene))) from error
     return _Motion(bones, joints, played, figure, reading, frames, result)
 
 
@@ -356,6 +406,50 @@ def channels_of_motion(
     return bone_channels
 
 
+def require_writable(
+    scene: bpy.types.Scene,
+    target: bpy.types.Object,
+    joints: FigureMap,
+    reading: RigReading | None,
+    frames: Array,
+) -> None:
+    """Raise RigError if a new action with a figure's keys would not play, or would hide strips.
+
+    Args:
+        joints, reading: as returned by `figure_to_move`.
+        frames: (F,) scene frames of the keys.
+    """
+    for sentence in obstacles(target, (), Destination.NEW_ACTION):
+        raise RigError(sentence)
+    time = key_time(scene)
+    span, at_hips = (float(frames[0]) * time, float(frames[-1]) * time), np.zeros((1, 3))
+    names = joints.sources if reading is None else reading.bones
+    still = {name: (sampling.AT_REST[0], at_hips if name == joints.hips else None) for name in names}
+    keys = (*_keys(target, still, frames[:1]), *_taken_off(target, still, frames[:1]))
+    pairs = [(each.bone, each.channel) for each in keys]
+    paths = [channels.data_path(target, *pair) for pair in pairs]
+    with ExitStack() as undo:
+        _set_aside(target, undo)
+        for sentence in obstacles(target, pairs, Destination.NEW_ACTION):
+            raise RigError(sentence)
+        if hides_strips(target, paths, Destination.NEW_ACTION, span, time):
+            raise RigError(
+                f"Armature '{target.name}': the new action would hide its NLA strips at frames before or "
+                "after it: mute their tracks, and choose actions instead of strips"
+            )
+
+
+def _set_aside(target: bpy.types.Object, undo: ExitStack) -> None:
+    """Take the action off an armature; it stays in the file."""
+    animation = target.animation_data
+    if animation is not None and animation.action is not None:
+        before, slot = animation.action, channels.slot_of(animation)
+        undo.callback(channels.assign, target, before, slot)
+        undo.callback(setattr, before, "use_fake_user", before.use_fake_user)
+        before.use_fake_user = True
+        animation.action = None
+
+
 OBJECT_GROUP = "Object Transforms"
 """Group of an object's F-curves, as Blender names it."""
 
@@ -372,8 +466,6 @@ def write_motion(
 
     An object that keys move is held at its place of the first frame, and parents of bones are held at rest.
     """
-    for sentence in obstacles(target, (), Destination.NEW_ACTION):
-        raise RigError(sentence)
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
@@ -384,14 +476,8 @@ def write_motion(
         keys.append(PropertyKeys(path, OBJECT_GROUP, frames[:1] * time, np.array([values])))
     for switch in fk_switches(target, tuple(played)):
         keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
-    animation = target.animation_data
-    if animation is not None and animation.action is not None:
-        before, slot = animation.action, channels.slot_of(animation)
-        undo.callback(channels.assign, target, before, slot)
-        undo.callback(setattr, before, "use_fake_user", before.use_fake_user)
-        before.use_fake_user = True
-        animation.action = None
-    return result_of(write(target, keys, Destination.NEW_ACTION, span, name, undo))
+    _set_aside(target, undo)
+    return result_of(write(target, keys, Destination.NEW_ACTION, span, name, undo, time))
 
 
 def _clip(source: bpy.types.Object) -> str:
@@ -463,6 +549,7 @@ def lines(done: Retargeted) -> tuple[str, ...]:
     return (
         f"{count}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
         *_missing(done),
+        *told_turned(done.turned),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
         *((_limbs(measured),) if measured.errors else ()),
         *((_ground(measured), _hips(measured)) if measured.has_legs else ()),
@@ -485,6 +572,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         **numbers,
         "errors": dict(measured.errors),
         "followed": sorted(measured.followed),
+        "turned": {each.bone: math.degrees(each.angle) for each in done.turned},
         "stances": [vars(stance) for stance in measured.stances],
         "turn": math.degrees(measured.turn),
         "source_turn": math.degrees(measured.source_turn),
@@ -497,6 +585,18 @@ def _missing(done: Retargeted) -> tuple[str, ...]:
         return ()
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     return (f"Nothing to follow for: {', '.join(missing[:4])}{more}",)
+
+
+def told_turned(turned: Sequence[TurnedBone]) -> tuple[str, ...]:
+    """Return a sentence about the worst of the bones that constraints turn, if there are any."""
+    if not turned:
+        return ()
+    worst, others = turned[0], len(turned) - 1
+    more = f" (and {others} more)" if others else ""
+    return (
+        f"Bone '{worst.bone}': Blender's constraint '{worst.constraint}' turns it after its keys, by "
+        f"{math.degrees(worst.angle):.0f}° at most{more}: mute it, and press again",
+    )
 
 
 def _feet(measured: Measures) -> str:
@@ -555,6 +655,7 @@ def warnings(done: Retargeted) -> tuple[str, ...]:
     measured, sentences = done.measures, []
     if done.is_still:
         sentences.append(STILL)
+    sentences += told_turned(done.turned)
     if not measured.has_legs:
         sentences.append(NO_LEGS)
     elif not measured.stances:

@@ -23,7 +23,7 @@ from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround, MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
-from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
+from ...motion.walking.measures import WalkMeasures, walk_measures
 from ...motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
@@ -41,11 +41,15 @@ from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map
 from ..retarget.retarget import (
     MOST_FRAMES,
+    TurnedBone,
     channels_of_motion,
     figure_to_move,
     keyed_range,
     require_animated,
     require_free_hips,
+    require_writable,
+    told_turned,
+    turned_after_keys,
     write_motion,
 )
 from ..retarget.sampling import SourceChoice, source_motion
@@ -126,6 +130,7 @@ class Walked:
         replaced: whether the action replaces the one of an earlier walk.
         plan: footfalls and motion of the hips.
         measures: of the playing result, in metres.
+        turned: bones that constraints turn after their keys, the worst first.
     """
 
     action: bpy.types.Action
@@ -138,6 +143,7 @@ class Walked:
     replaced: bool
     plan: WalkPlan
     measures: WalkMeasures
+    turned: Sequence[TurnedBone]
 
 
 def walk_along(
@@ -199,6 +205,7 @@ def walk_steps(
         played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(start))
+    metres = metres_per_unit(scene)
     try:
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
@@ -208,16 +215,16 @@ def walk_steps(
             sharpest = 2.0 / max(cycle.stride / math.pi, far)
             way = way_along(points, closed, SHORTEST * cycle.leg, sharpest)
         except InvalidInput as error:
-            raise RigError(f"'{curve.name}': {error}") from error
+            raise RigError(f"'{curve.name}': {error.told(metres)}") from error
         ways, settings = None, choice.settings
         if shares is not None:
             ways = shares * way.length
             settings = replace(settings, offset=float(ways[0]), cycles=0.0)
-        metres = metres_per_unit(scene)
         if settings.offset >= way.length and not closed:
             offset, length = metres * settings.offset, metres * way.length
             raise RigError(
-                f"offset {offset:.3g} m is beyond the end of curve '{curve.name}' of {length:.3g} m"
+                f"Begin At is {offset:.3g} m, beyond the end of curve '{curve.name}' of {length:.3g} m: "
+                "lower it"
             )
         length = way.length - (0.0 if closed else settings.offset)
         if closed and settings.cycles > 0.0:
@@ -235,6 +242,7 @@ def walk_steps(
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
             frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
+        require_writable(scene, rig, joints, reading, frames)
         progress = progress._replace(total=len(frames))
         yield progress
         if isinstance(ground, MovingGround):
@@ -249,14 +257,14 @@ def walk_steps(
             walk_work(cycle, way, height, ground, time, settings, strides, standing), progress
         )
     except InvalidInput as error:
-        raise RigError(str(error)) from error
+        raise RigError(error.told(metres)) from error
     pose = done.rotations, done.translations
     earlier = _earlier(rig, clip, curve)
     keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
     yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
-        measures = _measured(scene, rig, done, ground, frames).scaled(metres)
+        measures, turned = _measured(scene, rig, done, ground, frames)
         undo.pop_all()
     made[MADE_OF] = [rig.name, clip, curve.name]
     if earlier is not None:
@@ -266,7 +274,19 @@ def walk_steps(
     replaced = earlier is not None
     period = round(first + step * cycle.frames[0], 3), round(first + step * cycle.frames[1], 3)
     gone, speed = metres * float(done.plan.along[-1] - done.plan.along[0]), metres * cycle.speed
-    return Walked(made, frames, cycle, period, gone, speed, strides.shortest, replaced, done.plan, measures)
+    return Walked(
+        made,
+        frames,
+        cycle,
+        period,
+        gone,
+        speed,
+        strides.shortest,
+        replaced,
+        done.plan,
+        measures.scaled(metres),
+        turned,
+    )
 
 
 def _frames(
@@ -414,17 +434,22 @@ def _too_few(choice: WalkChoice) -> InvalidInput:
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
     """Let the armature play an action within the block; None: its strips alone."""
-    animation = rig.animation_data or rig.animation_data_create()
-    before, slot = animation.action, channels.slot_of(animation)
-    if before == action:
+    animation = rig.animation_data
+    if action == channels.action_of(rig) and (action is None or channels.bag_of(rig) is not None):
         yield
         return
     require_no_tweak(rig)
-    channels.assign(rig, action, None if action is None else channels.slot_for(action, rig))
+    chosen = None if action is None else channels.slot_for(action, rig)
+    before, slot = channels.action_of(rig), channels.slot_of(animation)
+    if animation is None:
+        rig.animation_data_create()
+    channels.assign(rig, action, chosen)
     try:
         yield
     finally:
         channels.assign(rig, before, slot)
+        if animation is None:
+            rig.animation_data_clear()
 
 
 def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
@@ -464,17 +489,18 @@ def _require_near(ground: Ground | None) -> Ground:
 
 def _measured(
     scene: bpy.types.Scene, rig: bpy.types.Object, done: Walk, ground: Ground, frames: Array
-) -> WalkMeasures:
-    """Measure the playing result."""
-    target, names = done.cycle.target, joints_seen(done.cycle.figure_map)
+) -> tuple[WalkMeasures, list[TurnedBone]]:
+    """Measure the playing result, and find bones that constraints turn."""
+    target = done.cycle.target
+    names = [joint.name for joint in target.skeleton.joints]
     seen = replace(done.cycle.figure_map, sources={name: name for name in names})
     seconds = scene.render.fps_base / scene.render.fps
     played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds, stays=True))
-    heads, rotations = target.world(done.rotations, done.translations)
-    rows, order = ([each.index(name) for name in names] for each in (target, played))
-    heads[:, rows] = played.heads[:, order] + target.shift
-    rotations[:, rows] = played.rotations[:, order]
-    return walk_measures(done.cycle, done.plan, ground, heads, rotations)
+    order = [played.index(name) for name in names]
+    heads, rotations = played.heads[:, order] + target.shift, played.rotations[:, order]
+    _, keyed = target.world(done.rotations, done.translations)
+    turned = turned_after_keys(rig, target, keyed, rotations)
+    return walk_measures(done.cycle, done.plan, ground, heads, rotations), turned
 
 
 # The curve, as points in world space ------------------------------------------------------------------------
@@ -674,6 +700,7 @@ def lines(done: Walked) -> tuple[str, ...]:
     return (
         f"{walked}, instead of the walk made before" if done.replaced else walked,
         f"Cycle of frames {start:g} to {end:g}: {done.speed:.2f} m/s, {len(cycle.legs)} legs",
+        *told_turned(done.turned),
         *(
             (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)
             if done.shortest < 1.0
@@ -692,7 +719,7 @@ def lines(done: Walked) -> tuple[str, ...]:
 
 def warnings(done: Walked) -> tuple[str, ...]:
     """Return warnings to the user."""
-    measures, told = done.measures, []
+    measures, told = done.measures, [*told_turned(done.turned)]
     if measures.stretched:
         told.append(
             f"Legs are too short for their feet in {measures.stretched} frames, by "
@@ -730,6 +757,7 @@ def as_values(done: Walked) -> Mapping[str, Any]:
         "speed": done.speed,
         "legs": [leg.limb.name for leg in done.cycle.legs],
         **measures,
+        "turned": {each.bone: math.degrees(each.angle) for each in done.turned},
         **{name: math.degrees(measures[name]) for name in turns},
     }
 

@@ -344,8 +344,10 @@ def _walked(
     speed = float(np.linalg.norm(velocity[:2]))
     if speed < SLOWEST * size:
         raise InvalidInput(
-            f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
-            "or along the ground, or the frames of one period alone"
+            lambda metres: (
+                f"the cycle goes nowhere: {metres * speed:.3g} m/s over the ground; choose a motion that "
+                "walks, in place or along the ground, or the frames of one period alone"
+            )
         )
     yaw_turn = batch.about(UP, -batch.arctan2(velocity[1], velocity[0]))
     middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)

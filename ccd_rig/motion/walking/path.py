@@ -138,7 +138,10 @@ def way_along(points: Array, closed: bool, shortest: float, sharpest: float = np
         raise InvalidInput("the curve has no length, seen from above: move its points apart")
     if length < shortest:
         raise InvalidInput(
-            f"the curve is {length:.3g} m long, seen from above: shorter than half a step of {shortest:.3g} m"
+            lambda metres: (
+                f"the curve is {metres * length:.3g} m long, seen from above: shorter than half a leg of "
+                f"{metres * shortest:.3g} m"
+            )
         )
     count = max(8, min(FINEST, round(length / (0.05 * shortest))))
     even = _resampled(flat, count)
@@ -187,8 +190,6 @@ def _resampled(points: Array, count: int) -> Array:
 # The ground along a way -------------------------------------------------------------------------------------
 
 
-HIGH = 1e5
-"""Metres above a curve from which ground is looked for that is not below it."""
 STEP_UP = 0.8
 """Leg lengths above the ground so far from which the next is looked for."""
 WALL = 0.6
@@ -302,7 +303,7 @@ def heights_along(
             if not np.isfinite(
                 height_below
             ):  # below ground that is far above, such as in a wall, or over a hole
-                top[0, 2] = known + HIGH
+                top[0, 2] = np.inf
                 heights[k] = float(ground.below(top, rows[k : k + 1])[0][0])
                 continue
             known = heights[k] = height_below
@@ -311,14 +312,16 @@ def heights_along(
 
 def _first_height(ground: Ground, place: Array, height: float, leg: float, row: int) -> float:
     rows = np.array([row])
-    for top in (height + STEP_UP * leg, height + HIGH):
+    for top in (height + STEP_UP * leg, np.inf):
         height_below = float(ground.below(np.array([[*place, top]]), rows)[0][0])
         if np.isfinite(height_below):
             return height_below
-    place = np.round(place, 3) + 0.0
+    x, y = (np.round(place, 3) + 0.0).tolist()
     raise InvalidInput(
-        f"there is no ground below the start of the way at ({place[0]:.3g}, {place[1]:.3g}): move the "
-        "curve over it, or choose another ground"
+        lambda metres: (
+            f"there is no ground below the start of the way at ({metres * x:.3g}, {metres * y:.3g}): move "
+            "the curve over it, or choose another ground"
+        )
     )
 
 
@@ -331,10 +334,16 @@ def _require_ground(heights: Array, grid: Array, inside: Mask, leg: float) -> No
             continue
         last = k if last is None else last
         if grid[k] - grid[last] > NARROW * leg:
-            raise InvalidInput(
-                f"there is no ground at {grid[last]:.2f} m along the curve: close the hole, or lead the "
-                "curve round it"
-            )
+            raise _hole(float(grid[last]))
+
+
+def _hole(start: float) -> InvalidInput:
+    return InvalidInput(
+        lambda metres: (
+            f"there is no ground at {metres * start:.2f} m along the curve: close the hole, or lead the "
+            "curve round it"
+        )
+    )
 
 
 def _require_no_wall(
@@ -349,15 +358,21 @@ def _require_no_wall(
         at = int(steep[0])
         word = "rises" if steps[at] > 0.0 else "falls"
         raise InvalidInput(
-            f"the ground {word} by {abs(steps[at]):.2f} m at once at {grid[k[at]]:.2f} m along the curve, "
-            "more than a leg can step: lead the curve round it"
+            lambda metres: (
+                f"the ground {word} by {metres * abs(steps[at]):.2f} m at once at {metres * grid[k[at]]:.2f} "
+                "m along the curve, more than a leg can step: lead the curve round it"
+            )
         )
     tops = np.column_stack((places[k], heights[k] + WALL * leg))
-    for i in range(len(k) - 1):
-        if ground.blocked(tops[i : i + 1], tops[i + 1 : i + 2], int(rows[k[i]]))[0]:
-            raise InvalidInput(
-                f"a wall stands in the way at {grid[k[i]]:.2f} m along the curve: lead the curve round it"
+    pairs = enumerate(pairwise(tops[:, None]))
+    wall = next((i for i, pair in pairs if ground.blocked(*pair, int(rows[k[i]]))[0]), None)
+    if wall is not None:
+        start = grid[k[wall]]
+        raise InvalidInput(
+            lambda metres: (
+                f"a wall stands in the way at {metres * start:.2f} m along the curve: lead the curve round it"
             )
+        )
 
 
 RISER = 0.05

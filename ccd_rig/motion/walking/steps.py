@@ -240,10 +240,11 @@ def plan_walk(
     """
     turn = way.largest_turn(cycle.stride)
     if turn > SHARPEST:
-        value = cycle.stride
         raise InvalidInput(
-            f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
-            f"{value:.2g} m: make the bend wider, or the stride shorter"
+            lambda metres: (
+                f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
+                f"{metres * cycle.stride:.2g} m: make the bend wider, or the stride shorter"
+            )
         )
     strides = Strides.even(settings.offset) if strides is None else strides
     standing = standing_on_average(cycle) if standing is None else standing
@@ -588,8 +589,10 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
             return best[1]
     if best is None:
         raise InvalidInput(
-            f"there is no ground for the {leg.limb.name} at {stance.along:.2f} m along the curve: close the "
-            "hole, or lead the curve farther from the edge"
+            lambda metres: (
+                f"there is no ground for the {leg.limb.name} at {metres * stance.along:.2f} m along the "
+                "curve: close the hole, or lead the curve farther from the edge"
+            )
         )
     return best[1]
 

@@ -68,20 +68,27 @@ def timeline(
             f"the way takes {seconds_gone:.3g} seconds: at most {LONGEST:.3g}; take a shorter one"
         )
     if settings.cycles > 0.0:
-        if settings.cycles * cycle.period > most * (1.0 + 1e-9):
+        asked = settings.cycles * cycle.period * cycle.speed
+        if asked > length * (1.0 + 1e-9):
             raise InvalidInput(
-                f"{settings.cycles:g} cycles go {settings.cycles * cycle.period * cycle.speed:.3g} m, the "
-                f"curve {length:.3g} m: take fewer, or 0 for as many as there is way"
+                lambda metres: (
+                    f"{settings.cycles:g} cycles go {metres * asked:.3g} m, the curve "
+                    f"{metres * length:.3g} m: take fewer, or 0 for as many as there is way"
+                )
             )
         most = settings.cycles * cycle.period
     if ways is not None:
         return _along(cycle, first, seconds, ways, settings)
-    span = _last_phase(spread, cycle, first, most, settings) - first
+    if not settings.stop and most < seconds:
+        raise InvalidInput("the way is too short for a frame of the cycle: make the curve longer")
+    span = (_last_phase(spread, cycle, first, most) if settings.stop else first + most) - first
     ease_in, ease_out = (
         min(settings.ease, span) * flag for flag in (float(settings.start), float(settings.stop))
     )
     total = span + 0.5 * (ease_in + ease_out)
-    times = np.arange(int(np.ceil(total / seconds - 1e-6)) + 1, dtype=np.float64) * seconds
+    # A walk that stops has a frame at its end; one that goes on ends with a whole frame.
+    count = int(np.ceil(total / seconds - 1e-6) if settings.stop else np.floor(total / seconds + 1e-6))
+    times = np.arange(count + 1, dtype=np.float64) * seconds
     phases = _advanced(times, ease_in, total, ease_out)
     phases = first + np.minimum(phases, span)
     return _with_shares(times, phases, cycle, settings.start, settings.stop)
@@ -93,12 +100,8 @@ def _spread(cycle: Cycle) -> Array:
     return np.asarray(np.sqrt(((ways - ways.mean(axis=1, keepdims=True)) ** 2).mean(axis=0)))
 
 
-def _last_phase(spread: Array, cycle: Cycle, first: float, most: float, settings: WalkSettings) -> float:
-    """Phase at which a walk of at most `most` seconds of the cycle ends."""
-    if not settings.stop:
-        if most < cycle.step:
-            raise InvalidInput("the way is too short for a frame of the cycle: make the curve longer")
-        return first + most
+def _last_phase(spread: Array, cycle: Cycle, first: float, most: float) -> float:
+    """Phase at which a walk of at most `most` seconds of the cycle comes to stand."""
     low = (spread <= np.roll(spread, 1)) & (spread < np.roll(spread, -1))
     good = np.flatnonzero(low & (spread <= BESIDE * spread.min() + 0.02 * cycle.leg))
     periods = np.arange(int(most / cycle.period) + 2)
@@ -106,8 +109,10 @@ def _last_phase(spread: Array, cycle: Cycle, first: float, most: float, settings
     phases = phases[(phases > first + cycle.step) & (phases <= first + most + 1e-9)]
     if not len(phases):
         raise InvalidInput(
-            f"the way of {most * cycle.speed:.3g} m is too short for a step of this cycle: make the "
-            "curve longer"
+            lambda metres: (
+                f"the way of {metres * most * cycle.speed:.3g} m is too short for a step of this cycle: make "
+                "the curve longer"
+            )
         )
     return float(phases.max())
 

@@ -502,3 +502,36 @@ def test_words(finding):
     assert turned.words() == "1-9 Hand turned 12° off"
     limit = finding.Finding(finding.Trouble.LIMIT, "Leg", "shin", 1, 40, 1, more=2)
     assert limit.words() == "1-40 shin held by its limit (and 2 more)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken"),
+    [("met", True), ("planted", True), ("far before", False), ("off", False), ("too", False)],
+)
+def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake, kind, taken):
+    """The lower bone turns by a right angle: the end of the upper one goes from (0, 0, 2) to (2, 0, 0).
+
+    From a target that is far off before, most of the way is not the bake's.
+    """
+    rig = rigs.chain(2, connect=False)
+    rigs.reach(rig, "bone_0", rigs.empty("Low", (1.0, 0.0, 0.0)), "Low", chain_length=1)
+    if kind == "planted":
+        row = rig.ccd_rig.constraints.add()
+        row.name, row.tip, row.kind, row.chain_length = "High", "bone_1", "PLANT", 1
+    else:
+        goal = rigs.empty("High", (0.0, 0.0, 2.0) if kind != "far before" else (-1.0, 0.0, 5.0))
+        row = rigs.reach(rig, "bone_1", goal, "High", chain_length=1)
+    row.enabled = kind != "off"
+    report = run(bake, rig, 3, constraints=("Low", "High") if kind == "too" else ("Low",))
+    found = of(report, "TAKEN")
+    assert bool(found) == taken
+    if taken:
+        ((first, last, far, bone),) = [(f.frame_start, f.frame_end, f.distance, f.bone) for f in found]
+        assert (first, last, bone) == (1, 3, "bone_1")
+        # The bone's end, or of a planted bone its head.
+        assert far == pytest.approx(math.sqrt(2.0) * (1.0 if kind == "planted" else 2.0), abs=1e-4)
+        assert not report.is_sound
+        assert not report.reaches_all
+        assert found[0].words() in report.summary()
+    elif kind != "too":
+        assert report.is_sound

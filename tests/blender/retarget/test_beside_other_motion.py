@@ -343,6 +343,74 @@ def test_a_shifted_bone_of_controls_is_put_back(source):
     np.testing.assert_allclose(played(rig, SAME, FRAMES), played(source, SAME, FRAMES), atol=3e-3)
 
 
+@pytest.mark.parametrize("chain", [0, 2])
+def test_ik_that_turns_bones_of_the_motion_is_refused(source, chain):
+    """Its result would take the place of the keys of thigh and shin."""
+    rig = controlled(source)
+    ik = rig.pose.bones["shin.L"].constraints.new("IK")
+    ik.target, ik.chain_count = rigs.empty("Goal"), chain
+    refused("'shin.L': Blender's constraint 'IK' turns bone '.*' on top of the solved pose: mute it", rig)
+    ik.mute = True
+    run(rig)
+
+
+def limit_knee(bone):
+    limit = bone.constraints.new("LIMIT_ROTATION")
+    limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -3.0, 0.5, "LOCAL"
+
+
+def copy_rotation(bone):
+    copied = bone.constraints.new("COPY_ROTATION")
+    copied.target = rigs.empty("Other")
+
+
+@pytest.mark.parametrize(("name", "add"), [("shin.L", limit_knee), ("thigh.R", copy_rotation)])
+def test_a_constraint_that_turns_a_bone_after_its_keys_is_named(ext, source, name, add):
+    """By how much: what plays beside a figure without it."""
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    plain, rig = controlled(source), controlled(source)
+    run(plain)
+    add(rig.pose.bones[name])
+    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    apart = []
+    for frame in range(1, 50):
+        bpy.context.scene.frame_set(frame)
+        graph = bpy.context.evaluated_depsgraph_get()
+        ours, theirs = (each.evaluated_get(graph).pose.bones[name] for each in (rig, plain))
+        own, its = ((each.parent.matrix.inverted() @ each.matrix).to_quaternion() for each in (ours, theirs))
+        apart.append(own.rotation_difference(its).angle)
+    apart = [min(each, 2.0 * np.pi - each) for each in apart]
+    (turned,) = done.turned
+    assert turned.bone == name
+    assert turned.angle == pytest.approx(max(apart), abs=0.01) and turned.angle > 0.1
+    said = f"'{name}': Blender's constraint '{rig.pose.bones[name].constraints[0].name}' turns it"
+    assert said in retarget.warnings(done)[0] and said in retarget.lines(done)[1]
+
+
+@pytest.mark.parametrize("name", ["thigh.L", "hips"])
+def test_a_constraint_that_carries_a_bone_below_its_keys_is_made_up_for(ext, source, name):
+    """As a parent does: keys count in its space."""
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    rig, carrier = controlled(source), rigs.empty("Carrier", (0.3, 0.1, 0.2))
+    carrier.rotation_euler = (0.2, 0.5, -0.4)
+    rig.pose.bones[name].constraints.new("CHILD_OF").target = carrier
+    rigs.update()
+    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    assert not done.turned
+
+
+def test_strips_before_the_new_action_are_not_hidden(source):
+    """A remedy that exists, before the work."""
+    rig = controlled(source)
+    moved_root(rig, 1)
+    _, strip = as_strip(rig, rig.animation_data.action)
+    strip.frame_end, strip.frame_start = -100, -148
+    rigs.update()
+    refused("would hide its NLA strips at frames before or after it: mute their tracks", rig)
+    rig.animation_data.nla_tracks[0].mute = True
+    run(rig)
+
+
 def test_the_report_measures_what_plays(ext, source):
     """A constraint holds a knee straight, whatever its keys."""
     retarget = ext.module("ccd_rig.blender.retarget.retarget")

@@ -19,7 +19,7 @@ def told(ext, retarget):
     """The lines and warnings of a report with these measures; everything else is in order."""
     measures = ext.module("ccd_rig.motion.retargeting.measures")
 
-    def of(frames=(1.0, 2.0, 3.0), missing=(), is_still=False, **values):
+    def of(frames=(1.0, 2.0, 3.0), missing=(), is_still=False, turned=(), **values):
         usual = {
             "errors": {}, "followed": frozenset(), "stances": [stance()], "penetration": 0.0, "hover": 0.0,
             "ground": 0.25, "turn": math.radians(12.0), "source_turn": math.radians(10.0), "jerk": 3.0,
@@ -29,6 +29,7 @@ def told(ext, retarget):
             frames=frames,
             bone_map=SimpleNamespace(bones={"hips": "Hips", "head": "Head"}, missing=missing),
             is_still=is_still,
+            turned=[retarget.TurnedBone(*each) for each in turned],
             measures=measures.Measures(**usual | values),
         )
         return retarget.lines(done), retarget.warnings(done)
@@ -55,6 +56,16 @@ def test_what_is_in_order(told, retarget):
     assert told(frames=(7.0,))[0][0] == "1 frame, 7 to 7; 2 bones follow"
     assert told(source_jerk=0.0)[0][5] == "Jerk of hands and feet is as the source's"
     assert told(is_still=True)[1] == (retarget.STILL,)
+
+
+def test_of_bones_that_constraints_turn_the_worst_is_told(told):
+    words = "Bone 'shin': Blender's constraint 'Copy' turns it after its keys, by 29° at most"
+    for turned, more in (
+        ([("shin", "Copy", 0.5)], ""),
+        ([("shin", "Copy", 0.5), ("a", "b", 0.1)], " (and 1 more)"),
+    ):
+        lines, warnings = told(turned=turned)
+        assert warnings == (f"{words}{more}: mute it, and press again",) and lines[1] == warnings[0]
 
 
 @pytest.mark.parametrize(

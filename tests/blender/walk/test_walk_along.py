@@ -731,6 +731,69 @@ def test_the_report_is_in_metres_by_the_scale_of_units(ext):
         assert tables[1][name] == pytest.approx(tables[0][name])
 
 
+@pytest.mark.parametrize(
+    ("points", "choices", "words"),
+    [
+        (((0.0, 0.0, 0.0), (0.0, -0.3, 0.0)), {}, r"the curve is 0\.003 m long"),
+        (LINE, {"offset": 5.0}, r"Begin At is 0\.05 m, beyond the end of curve 'Path' of 0\.04 m"),
+        (LINE, {"cycles": 9.0}, r"9 cycles go 0\.063\d* m, the curve 0\.04 m"),
+    ],
+    ids=["curve", "offset", "cycles"],
+)
+def test_refusals_are_in_metres_by_the_scale_of_units(ext, points, choices, words):
+    """A scene in centimetres."""
+    bpy.context.scene.unit_settings.scale_length = 0.01
+    refused(words, walks.walk(ext), curve(*points), **choices)
+
+
+@pytest.mark.parametrize("slot", ["none", "empty"])
+def test_a_cycle_that_plays_without_its_slot_is_walked(ext, channels, slot):
+    """Since 4.4: assigned by the action alone, or in a slot of other things."""
+    rig = walks.walk(ext)
+    animation, action = rig.animation_data, rig.animation_data.action
+    if channels.has_slots():
+        animation.action_slot = action.slots.new("OBJECT", "Other") if slot == "empty" else None
+    walk_along(rig, curve(*LINE), cycle=action)
+    hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
+    assert 3.2 < hips[0, 1] - hips[-1, 1] < 4.05
+
+
+def test_a_constraint_that_turns_a_walking_bone_is_named(ext):
+    walk = ext.module("ccd_rig.blender.walk.walk")
+    rig = walks.walk(ext)
+    limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
+    rig.ccd_rig.walk.curve = curve(*LINE)
+    for most, names in ((3.0, []), (0.3, ["shin.L"])):
+        limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -3.0, most, "LOCAL"
+        rig.ccd_rig.walk.cycle = rig.ccd_rig.walk.cycle or rig.animation_data.action
+        done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+        assert [each.bone for each in done.turned] == names
+    assert "'shin.L': Blender's constraint 'Limit Rotation' turns it" in walk.warnings(done)[0]
+
+
+def test_strips_before_a_walk_are_not_hidden(ext):
+    """A walk of the action of a strip goes on with its track muted."""
+    rig = walks.walk(ext)
+    animation, cycle = rig.animation_data, rig.animation_data.action
+    track = animation.nla_tracks.new()
+    track.strips.new("walk", 1, cycle)
+    animation.action, path = None, curve(*LINE)
+    words = "would hide its NLA strips at frames before or after it: mute their tracks, and choose actions"
+    refused(words, rig, path, frame_start=100)
+    track.mute = True
+    walk_along(rig, path, cycle=cycle)
+    assert frames_of(rig)[0] == 100
+
+
+def test_a_refused_walk_of_a_chosen_cycle_leaves_no_animation_data(ext):
+    rig = walks.walk(ext)
+    cycle = rig.animation_data.action
+    cycle.use_fake_user = True
+    rig.animation_data_clear()
+    refused("9 cycles go", rig, curve(*LINE), cycle=cycle, cycles=9.0)
+    assert rig.animation_data is None
+
+
 def test_a_cycle_of_strips_is_walked_again(ext, channels):
     """With the playing walk as the cycle, a second run would walk the first."""
     rig = walks.walk(ext)

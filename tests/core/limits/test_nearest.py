@@ -61,7 +61,7 @@ def grid_box(limit: EulerBox, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("hinge", 400), ("cone", 30), ("twist", 30), ("box", 30)])
-@pytest.mark.parametrize("seeds", few_and_all(20, 100))
+@pytest.mark.parametrize("seeds", few_and_all(10, 100))
 def test_nothing_allowed_is_nearer(kind: str, count: int, seeds: range):
     for seed in seeds:
         rng = random.Random(f"4242 {seed}")
@@ -74,7 +74,7 @@ def test_nothing_allowed_is_nearer(kind: str, count: int, seeds: range):
 
 
 @pytest.mark.parametrize(("most_swing", "most_excess"), [(30, 0.3), (60, 3.0), (100, 12.0)])
-@pytest.mark.parametrize("seeds", few_and_all(20, 60))
+@pytest.mark.parametrize("seeds", few_and_all(10, 60))
 def test_an_ellipse_is_within_a_few_degrees_of_the_nearest(
     most_swing: float, most_excess: float, seeds: range
 ):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Euler, Quaternion
+from seeds import few_and_all
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.motion import key_reduction
@@ -48,10 +49,11 @@ def worst(kind, frames, values, kept):
 
 
 @pytest.mark.parametrize("angle", [1e-3, 1e-2, 0.1])
-def test_within_the_angle_and_few(angle):
+@pytest.mark.parametrize("seeds", few_and_all(2, 5))
+def test_within_the_angle_and_few(angle, seeds):
     frames = np.arange(1000.0)
-    values = np.array([turning(1000, seed) for seed in range(5)])
-    kept = run("QUATERNION", frames, values, np.full(5, angle))
+    values = np.array([turning(1000, seed) for seed in seeds])
+    kept = run("QUATERNION", frames, values, np.full(len(seeds), angle))
     for each, mask in zip(values, kept, strict=True):
         assert worst("QUATERNION", frames, each, mask) <= angle
         assert mask[0]

@@ -76,6 +76,18 @@ def test_a_point_of_the_surface_goes_along_with_it_and_turns():
     np.testing.assert_allclose(turns[:, 3], np.sin(0.5 * angles), atol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_a_point_above_the_surface_goes_along_with_the_nearest_triangle_in_any_unit(unit):
+    """A hand a meter above ground that is lifted and shifted, in a scene of millimetres too."""
+    vertices, faces = waves(np.random.default_rng(9))
+    shift = np.linspace(0.0, 1.0, ROWS)[:, None] * (0.2, -0.1, 0.05)
+    ground = blocks_of(unit * (vertices[:1] + shift[:, None]), faces, 4)
+    point = unit * np.array((0.4, 0.5, 1.0))
+    places, turns = ground.carried(point, 0, np.arange(ROWS))
+    np.testing.assert_allclose(places, point + unit * shift, atol=1e-9 * unit)
+    np.testing.assert_allclose(np.abs(turns[:, 0]), 1.0, atol=1e-12)
+
+
 def test_what_leaves_the_ground_that_is_kept_is_told():
     vertices, faces = waves(np.random.default_rng(5))
     some = np.arange(len(faces) - 1)
@@ -87,8 +99,9 @@ def test_what_leaves_the_ground_that_is_kept_is_told():
     )
     with pytest.raises(InvalidInput, match="carries what stands on it"):
         ground.carried(vertices[0][faces[-1]].mean(axis=0), 0, np.arange(ROWS))
+    bare = MovingGround([GroundBlock(vertices[:6], faces[:0], np.arange(0))])
     with pytest.raises(InvalidInput, match="no ground is near"):
-        ground.carried(np.array((900.0, 0.0, 0.0)), 0, np.arange(ROWS))
+        bare.carried(np.zeros(3), 0, np.arange(6))
     vertices[3, 2, 1] = np.nan
     with pytest.raises(InvalidInput, match="vertex 2 of the ground is not a number"):
         blocks_of(vertices, faces, 4)

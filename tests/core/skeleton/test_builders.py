@@ -9,6 +9,7 @@ import random
 import pytest
 from chains import EXACT, FLOAT32, SOLVE, legal_pose, random_rotation, straight, tail
 from mathutils import Euler, Quaternion, Vector
+from seeds import few_and_all
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal
@@ -149,10 +150,11 @@ def frames(skeleton, pose):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_three_hinges_turn_like_the_ball(order):
-    rng = random.Random(4)
+@pytest.mark.parametrize("cases", few_and_all(50, 200))
+def test_three_hinges_turn_like_the_ball(order, cases):
+    rng = random.Random(4 + cases[0])
     skeleton = hand_on_arm()
-    for _ in range(200):
+    for _ in cases:
         pose = Pose(
             tuple(random_rotation(rng) for _ in range(4)),
             tuple(Vector([rng.gauss(0.0, 0.2) for _ in range(3)]) for _ in range(4)),
@@ -176,10 +178,11 @@ def test_three_hinges_turn_like_the_ball(order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_joints_own_box_becomes_three_ranges(order):
+@pytest.mark.parametrize("cases", few_and_all(50, 200))
+def test_the_joints_own_box_becomes_three_ranges(order, cases):
     """Inside the box is inside the hinges, also by the other angles and at gimbal lock; and back."""
-    rng = random.Random(5)
-    for trial in range(200):
+    rng = random.Random(5 + cases[0])
+    for trial in cases:
         lower = [rng.uniform(-3.0, 2.0) for _ in range(3)]
         upper = [low + rng.uniform(0.0, 2.5) for low in lower]
         if trial % 4 == 0:  # the middle angle at gimbal lock only

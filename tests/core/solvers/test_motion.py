@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
+from seeds import few_of
 
 from ccd_rig import (
     Cone,
@@ -384,7 +385,7 @@ def wandering(seed: int, joints: range = range(2, 7)) -> tuple[Skeleton, Array, 
     return skeleton, np.array(points), np.array(turns).swapaxes(0, 1)
 
 
-@pytest.mark.parametrize("seed", [108, 113, 183, 245, 255, 258])
+@pytest.mark.parametrize("seed", few_of([245, 113, 183, 108, 255, 258], 2))
 def test_smoothness_is_raised_where_the_motion_still_jumps(seed: int) -> None:
     skeleton, points, turns = wandering(seed)
     frames = frames_of(skeleton, points)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
+from seeds import few_and_all
 
 from ccd_rig.goals import (
     DirectionGoal,
@@ -49,10 +50,11 @@ def hinged(*angles, offsets=None, lower=-10.0, upper=10.0):
 
 
 @pytest.mark.parametrize("sweep", Sweep)
-def test_free_chain_reaches_what_it_can_reach(sweep):
-    rng = random.Random(11)
+@pytest.mark.parametrize("cases", few_and_all(60, 200))
+def test_free_chain_reaches_what_it_can_reach(sweep, cases):
+    rng = random.Random(11 + cases[0])
     skeleton = straight(10)
-    for _ in range(200):
+    for _ in cases:
         target = tail(skeleton, legal_pose(skeleton, rng))
         assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
 

@@ -245,6 +245,17 @@ def test_on_a_straight_level_line_the_cycle_goes_on_as_it_is(cycle):
     assert np.abs(result.plan.moved).max() < 0.01
 
 
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize("length", [2.0, 2.003, 2.01])
+def test_a_walk_that_goes_on_keeps_its_speed_to_the_last_frame(cycle, start, length):
+    """However much of a frame is left of the way: its last frame is within one of the end."""
+    time = timeline(cycle, length, STEP, WalkSettings(start=start, stop=False))
+    steps = np.diff(time.phases)
+    np.testing.assert_allclose(steps[-10:], STEP, rtol=1e-9)
+    left = length / cycle.speed - (time.phases[-1] - time.phases[0])
+    assert -1e-9 < left < STEP
+
+
 GROUNDS = {
     "level": (AHEAD, None, {}),
     "circle": (
@@ -614,7 +625,7 @@ def standing_wall():
         ([(1.0, 1.0, 0.0), (1.0, 1.0, 5.0)], None, "no length"),
         ([(1.0, 1.0, 0.0)], None, "two points"),
         ([(0.0, 0.0, 0.0), (0.0, math.nan, 0.0)], None, "not a number"),
-        ([(0.0, 0.0, 0.0), (0.0, -0.2, 0.0)], None, "shorter than half a step"),
+        ([(0.0, 0.0, 0.0), (0.0, -0.2, 0.0)], None, "shorter than half a leg"),
         ([(0.0, 0.0, 0.0), (0.0, -0.45, 0.0)], None, "too short"),
         ([(40.0, 0.0, 0.0), (40.0, -5.0, 0.0)], surface(lambda x, y: 0.0 * x), "no ground below the start"),
         (AHEAD, holed(), r"no ground at 1\.[89]"),

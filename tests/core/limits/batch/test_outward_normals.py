@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from arrays import KINDS, PI, Array, Random, product, random_limit, turns, uniform
+from seeds import few_and_all
 
 from ccd_rig.kernel import borders_at, project_rotation
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
@@ -72,10 +73,11 @@ def _has_ellipse(limit: Limit) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_normals_tell_which_turns_leave(kind: str):
-    rng = np.random.default_rng(40)
+@pytest.mark.parametrize("cases", few_and_all(20, 60))
+def test_normals_tell_which_turns_leave(kind: str, cases: range):
+    rng = np.random.default_rng(40 + cases[0])
     total = kept = numbers = 0
-    for _ in range(60):
+    for _ in cases:
         limit = random_limit(kind, rng)
         for q in uniform(rng, 3).T:
             inside = nearest(limit, q)
