@@ -32,7 +32,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
@@ -40,7 +40,7 @@ import bpy
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput, RigError
-from ..json_text import as_json, choice, decoded, shown, unknown, within
+from ..json_text import as_json, choice, decoded, encoded, shown, unknown, within
 from ..json_text import read as read_json
 from ..limits.shapes import UNITS, Limit, side_of
 from ..maths.rotations import angle_of
@@ -216,6 +216,10 @@ class Key:
     handle_right: tuple[Annotated[float, _float32], Annotated[float, _float32]]
 
 
+POINT_FIELDS = tuple(each.name for each in fields(Key) if each.name not in ("frame", "value"))
+"""Fields of a key that Blender names alike, texts and pairs of numbers."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """Keys of an influence."""
@@ -239,18 +243,7 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
             for point in curve.keyframe_points:
                 if keys and point.co[0] - keys[-1].frame < MERGE_DISTANCE:
                     keys.pop()  # Blender merges such keys as soon as one of them is edited
-                keys.append(
-                    Key(
-                        point.co[0],
-                        point.co[1],
-                        point.interpolation,
-                        point.easing,
-                        point.handle_left_type,
-                        point.handle_right_type,
-                        point.handle_left[:],
-                        point.handle_right[:],
-                    )
-                )
+                keys.append(Key(*point.co, *(getattr(point, name)[:] for name in POINT_FIELDS)))
             curves[row.name] = Curve(curve.extrapolation, tuple(keys))
     return curves
 
@@ -302,9 +295,8 @@ def set_curve(row: Any, curve: Curve) -> None:
     points.add(len(keys))
     for point, key in zip(points, keys, strict=True):
         point.co = key.frame, key.value
-        point.interpolation, point.easing = key.interpolation, key.easing
-        point.handle_left_type, point.handle_right_type = key.handle_left_type, key.handle_right_type
-        point.handle_left, point.handle_right = key.handle_left, key.handle_right
+        for name in POINT_FIELDS:
+            setattr(point, name, getattr(key, name))
     fcurve.update()
 
 
@@ -450,23 +442,12 @@ def along_of(pose_bone: bpy.types.PoseBone) -> Triple:
 
 def to_json(setup: Setup) -> str:
     """Return a set-up as JSON; raises ValueError if a value is not a number."""
-    bones = {
-        name: {"rest": list(bone.rest)}
-        | ({} if bone.along is None else {"along": list(bone.along)})
-        | ({} if bone.joint is None else {"joint": bone.joint})
-        for name, bone in setup.bones.items()
+    data = {"format": FORMAT, "version": VERSION, **encoded(setup)}
+    data["bones"] = {
+        name: {key: value for key, value in bone.items() if value is not None}
+        for name, bone in data["bones"].items()
     }
-    data = {
-        "format": FORMAT,
-        "version": VERSION,
-        "armature": setup.armature,
-        "bones": bones,
-        "constraints": list(setup.constraints),
-        "rig": setup.rig,
-        "chains": dict(setup.chains),
-        "roles": {name: [r.part, r.side, r.index, r.number] for name, r in setup.roles.items()},
-        "influence": {name: asdict(curve) for name, curve in setup.influence.items()},
-    }
+    data["roles"] = {name: astuple(role) for name, role in setup.roles.items()}
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
 
 

@@ -20,6 +20,10 @@ FORMAT = "ccd_rig.poses"
 VERSION = 1
 
 
+def _rotation(value: object, place: str) -> Quaternion:
+    return frozen_rotation(decoded(tuple[float, float, float, float], value, place), place)
+
+
 @dataclass(frozen=True)
 class PoseEntry:
     """A named pose of a subset of bones.
@@ -33,7 +37,7 @@ class PoseEntry:
     """
 
     name: str
-    rotations: Mapping[str, Quaternion]
+    rotations: Mapping[str, Annotated[Quaternion, _rotation]]
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -101,20 +105,9 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
     Raises:
         InvalidInput: names the field that is missing or wrong.
     """
-    library = read(text, _Library, "the pose library", (FORMAT, VERSION))
-    return tuple(PoseEntry(entry.name, entry.rotations) for entry in library.poses)
-
-
-def _rotation(value: object, place: str) -> Quaternion:
-    return frozen_rotation(decoded(tuple[float, float, float, float], value, place), place)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    rotations: Mapping[str, Annotated[Quaternion, _rotation]]
+    return read(text, _Library, "the pose library", (FORMAT, VERSION)).poses
 
 
 @dataclass(frozen=True)
 class _Library:
-    poses: tuple[_Entry, ...]
+    poses: tuple[PoseEntry, ...]
