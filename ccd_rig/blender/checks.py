@@ -118,8 +118,8 @@ def _chain_problems(
     if keyed:
         yield from _key_problems(armature_object, pairs, destination)
     else:
-        for message in pose_obstacles(armature_object, pairs):
-            yield Problem("ERROR", armature_object.name, message)
+        for words in pose_obstacles(armature_object, pairs):
+            yield Problem("ERROR", armature_object.name, words)
 
 
 def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:

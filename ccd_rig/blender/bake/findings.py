@@ -269,10 +269,14 @@ def findings(
 
 
 def in_order(findings: Iterable[Finding], constraints: Sequence[Constraint]) -> tuple[Finding, ...]:
-    """Findings by constraint and then in time; those of no constraint come last."""
+    """Findings by constraint and then in time; those of no constraint come last, in their order."""
     places = {row.name: c for c, row in reversed([*enumerate(constraints)])}
-    last = len(constraints)
-    return tuple(sorted(findings, key=lambda each: (places.get(each.constraint, last), each.frame_start)))
+
+    def place(finding: Finding) -> tuple[int, float]:
+        c = places.get(finding.constraint, len(places))
+        return (c, finding.frame_start) if c < len(places) else (len(constraints), 0)
+
+    return tuple(sorted(findings, key=place))
 
 
 def _missed(baked: Baked) -> Iterator[Finding]:
