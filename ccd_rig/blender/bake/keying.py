@@ -25,6 +25,7 @@ from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Ended, T, Work, advance
 from ..keys import channels
 from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
+from ..properties.stored_poses import MODE
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
 from ..solve.constraint_goals import chain_joints
@@ -91,12 +92,14 @@ def write_keys(
 
 
 def _without_keys(armature_object: bpy.types.Object, bones: Sequence[str], started: Values) -> Values:
-    """Values of channels without keys: where the bake started from, or else present values."""
+    """Rotation mode and values of channels without keys: where the bake started, or else present ones."""
     values: Values = {}
     for bone in bones:
         pose_bone = armature_object.pose.bones[bone]
         names = (rotation_modes.rotation_channel(pose_bone)[0], "location")
         present = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
+        modes = pose_bone.bl_rna.properties[MODE].enum_items
+        present[MODE] = [float(modes[pose_bone.rotation_mode].value)]
         values[bone] = present | started.get(bone, {})
     return values
 

@@ -22,9 +22,9 @@ from ...maths.batch import Array
 from ..keys import channels
 from ..properties import stored_poses
 from ..properties.constraint_values import Constraint
-from ..properties.stored_poses import FOLLOWED, POSE, Values, followed, pose_of
+from ..properties.stored_poses import FOLLOWED, MODE, POSE, Values, followed, pose_of
 from ..rig.armature import RigLayout
-from ..rig.rotation_modes import rotation_channel, rotation_of
+from ..rig.rotation_modes import CHANNELS, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import whole_chain
 from ..solve.methods import Reference
@@ -58,8 +58,7 @@ class StoredCurves:
 
     armature_object: bpy.types.Object  # the original object
     time: float  # factor from frames to the time of keys
-    # Of channels without a curve; of a bone whose rotation mode has changed, the location alone.
-    values: Values
+    values: Values  # of channels without a curve
     curves: Curves  # of components
 
     def based(self, samples: Samples) -> Samples:
@@ -70,10 +69,9 @@ class StoredCurves:
             if not noted:
                 continue
             pose_bone = self.armature_object.pose.bones[bone]
-            channel, _ = rotation_channel(pose_bone)
-            if channel in noted:
-                mode = pose_bone.rotation_mode
-                turns = self._channel(bone, channel, samples.frames)
+            mode = noted_mode(pose_bone, noted)
+            if mode is not None:
+                turns = self._channel(bone, CHANNELS[mode][0], samples.frames)
                 rotations[:, j] = [rotation_of(mode, values)[:] for values in turns.tolist()]
             if "location" in noted and not pose_bone.bone.use_connect:  # Blender ignores it there
                 locations = self._channel(bone, "location", samples.frames)
@@ -93,6 +91,15 @@ class StoredCurves:
             if curve is not None:
                 values[:, i] = [curve.evaluate(frame * self.time) for frame in frames.tolist()]
         return values
+
+
+def noted_mode(pose_bone: bpy.types.PoseBone, noted: Mapping[str, Sequence[float]]) -> str | None:
+    """The rotation mode of noted values: the present one where none is noted; None without a rotation."""
+    mode = pose_bone.rotation_mode
+    if MODE in noted:
+        modes = pose_bone.bl_rna.properties[MODE].enum_items
+        mode = next((each.identifier for each in modes if each.value == noted[MODE][0]), "")
+    return mode if mode in CHANNELS and CHANNELS[mode][0] in noted else None
 
 
 REMEMBERED = "ccd_rig_original"
@@ -245,14 +252,20 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Sampl
         RigError: the action was not baked, its source is not known, or is not for this object.
     """
     action: Any = channels.action_of(armature_object)
-    if action is None or POSE not in action or not is_source_known(action):
+    is_known = action is not None and POSE in action and is_source_known(action)
+    values = pose_of(action) if is_known else {}
+    for bone, noted in values.items():
+        pose_bone = armature_object.pose.bones.get(bone)
+        has_turns = any(channel in noted for channel, _ in CHANNELS.values())
+        is_known &= pose_bone is None or not has_turns or noted_mode(pose_bone, noted) is not None
+    if not is_known:
         raise RigError(
             f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
             "another way to start, or assign the original action by hand"
         )
     original = action.get(REMEMBERED)
     curves = {} if original is None else curves_by_path(channels.fcurves_for(original, armature_object))
-    return StoredCurves(armature_object, time, pose_of(action), curves).based
+    return StoredCurves(armature_object, time, values, curves).based
 
 
 def known_base(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples] | None:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...maths.batch import Array, runs
-from ..keys import channels, keyframes
-from ..keys.writer import Destination, PropertyKeys, curve_obstacles
+from ..keys import channels
+from ..keys.writer import Destination, PropertyKeys, curve_obstacles, plays_below
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
@@ -47,10 +47,11 @@ def switch_plays(
     switches = fk_switches(armature_object, bones)
     if not switches:
         return []
-    first = settings.frame_start
+    first, time = settings.frame_start, key_time(scene)
     values = _values(scene, armature_object, switches, range(first - 1, settings.frame_end + 2))
+    span = first * time, settings.frame_end * time
     return [
-        SwitchPlay(switch, first, row, _obstacle(armature_object, switch, settings.destination))
+        SwitchPlay(switch, first, row, _obstacle(armature_object, switch, settings.destination, span))
         for switch, row in zip(switches, values, strict=True)
     ]
 
@@ -96,14 +97,9 @@ def fk_keys(
     for play in plays if settings.switch_to_fk else ():
         if play.obstacle or not play.is_ik.any():
             continue
-        end = settings.frame_end + 1
-        values = np.array([play.values[0], play.switch.value, play.values[-1]])
-        frames, after = np.array([play.first - 1, play.first, end]), "CONSTANT"
-        if settings.destination is Destination.NLA_STRIP:  # plays nothing outside the range
-            frames, values = frames[1:2], values[1:2]
-        else:
-            after = _interpolation(armature_object, play.switch, end * time)
-        keys.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values[:, None], after))
+        frames, values = np.array([play.first]), np.array([[play.switch.value]])
+        beside = play.values[:1], play.values[-1:]
+        keys.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values, beside))
     return keys
 
 
@@ -151,22 +147,24 @@ def _chain(armature_object: bpy.types.Object, row: Constraint) -> list[str]:
     return [bone.name for bone in constraint_list.chain_of(armature_object, row)]
 
 
-def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: float) -> str:
-    """Interpolation of a switch's present key before a time; constant without keys."""
-    for curve in channels.fcurves_of(armature_object):
-        if curve.data_path == switch.path:
-            before = int(np.searchsorted(keyframes.times(curve), np.float32(time), side="right")) - 1
-            return str(curve.keyframe_points[before].interpolation) if before >= 0 else "CONSTANT"
-    return "CONSTANT"
-
-
-def _obstacle(armature_object: bpy.types.Object, switch: FkSwitch, destination: Destination) -> str:
+def _obstacle(
+    armature_object: bpy.types.Object, switch: FkSwitch, destination: Destination, span: tuple[float, float]
+) -> str:
     for driver in channels.drivers_of(armature_object):
         if driver.data_path == switch.path and not driver.mute:
             return f"Switch {switch} has a driver, so it stays as it is: switch to FK by hand"
-    present = () if destination is Destination.NLA_STRIP else channels.fcurves_of(armature_object)
-    for curve in present:
+    if destination is Destination.NLA_STRIP:
+        return ""
+    animation = armature_object.animation_data
+    has_strips = animation is not None and channels.has_strips(animation)
+    is_new = not channels.is_animated(armature_object)
+    if has_strips and is_new and not plays_below(armature_object, [switch.path], span):
+        return (
+            f"Switch {switch} stays as it is: no NLA strip plays it, so its keys would hide the strips "
+            "outside the range: choose NLA Strip Above"
+        )
+    for curve in channels.fcurves_of(armature_object):
         if curve.data_path == switch.path:
-            for words in curve_obstacles(curve):
+            for words in curve_obstacles(curve, span):
                 return f"Switch {switch} stays as it is: {words}"
     return ""

@@ -12,6 +12,7 @@ Frames are scene frames and may be fractional. Values are in the units of channe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -99,7 +100,7 @@ def slot_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Any | None:
 
 def plays(fcurve: bpy.types.FCurve) -> bool:
     """Whether an F-curve is not muted; since 4.4 a muted group does not mute it."""
-    return not (fcurve.mute or is_group_silent(fcurve))
+    return not (fcurve.mute or is_silent(fcurve.group))
 
 
 def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bpy.types.FCurve]]]:
@@ -111,6 +112,22 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
         yield animation.action, fcurves_of(armature_object)
     for strip in reversed(list(playing_strips(animation))):
         yield strip.action or {}, strip_fcurves(strip)
+
+
+def numbered(thing: bpy.types.Object) -> Iterator[tuple[str, str]]:
+    """Yield data paths of F-curves and drivers that play on a bone by its number, each with that by its name.
+
+    Scripts may write them. Blender itself and all that compares data paths name the bone.
+    """
+    curves = [curve for _, curves in played(thing) for curve in curves] + list(drivers_of(thing))
+    for curve in curves:
+        match = _NUMBERED.match(curve.data_path)
+        if match is not None and int(match[1]) < len(thing.pose.bones):
+            bone = thing.pose.bones[int(match[1])]
+            yield curve.data_path, bone.path_from_id() + curve.data_path[match.end() :]
+
+
+_NUMBERED = re.compile(r"pose\.bones\[\s*(\d+)\s*\]")
 
 
 def played_paths(datablock: bpy.types.Object) -> set[str]:
@@ -345,9 +362,9 @@ def is_animated(datablock: bpy.types.ID) -> bool:
     )
 
 
-def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
-    """Whether the group of an F-curve mutes it; since 4.4 groups do not."""
-    return fcurve.group is not None and fcurve.group.mute and not has_slots()
+def is_silent(group: bpy.types.ActionGroup | None) -> bool:
+    """Whether a group mutes its F-curves; since 4.4 groups do not."""
+    return group is not None and group.mute and not has_slots()
 
 
 def is_solo(animation: bpy.types.AnimData) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MERGE_DISTANCE = 0.01  # [frames] keys this near or nearer are one key to Blender (BEZT_BINARYSEARCH_THRESH)
+FIT = 1e-6  # largest error of Bezier curves in place of other curves, as a fraction of the range of values
 
 # All fields of a key in the types that Blender stores: converting other types is slow.
 _FIELDS: dict[str, tuple[type, int]] = {
@@ -92,7 +93,7 @@ def write(
 
     Args:
         co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
-        interpolation: name, such as "LINEAR".
+        interpolation: name, such as "LINEAR"; with "CONSTANT" the values beside the range are held too.
         start, end: first and last frame of the range.
         old: the present keys of the F-curve, if they have been read already.
         frame: length of a scene frame; None: the curve is not split, and leads from key to key.
@@ -106,7 +107,7 @@ def write(
         old = read(fcurve)
     sides, beside = {}, kept.copy()
     for way, edge, value in () if frame is None else ((-1, start, still[0]), (1, end, still[1])):
-        side = _continued(fcurve, old, at, kept, co, way, edge, frame, value)
+        side = _continued(fcurve, old, at, kept, co, interpolation, way, edge, frame, value)
         if side is not None:
             sides[way] = side
             beside &= way * at < way * edge
@@ -200,6 +201,7 @@ def _continued(
     times: NDArray[np.float32],
     kept: NDArray[np.bool_],
     co: NDArray[np.float32],
+    interpolation: str,
     way: int,
     edge: float,
     frame: float,
@@ -212,13 +214,17 @@ def _continued(
     if still is None and not len(times):
         return None
     place, side = edge + way * frame, np.flatnonzero(kept & (way * times > way * edge))
+    line = _CONSTANT if interpolation == "CONSTANT" else _LINEAR
     if old is None or not len(side):
         is_sloped = fcurve.extrapolation == "LINEAR" and len(times) > 0
         if (still is None and not is_sloped) or any(not each.mute for each in fcurve.modifiers):
             return None  # the modifier Cycles would repeat more frames
         places = [place, place + way * frame][: 2 if is_sloped else 1][::way]
         there = np.array([fcurve.evaluate(each) if len(times) else still for each in places], np.float64)
-        return _fresh(np.column_stack((np.array(places), there)), "LINEAR"), np.zeros(len(places), np.bool_)
+        added = _fresh(np.column_stack((np.array(places), there)), "LINEAR")
+        if way < 0 or not is_sloped:
+            added["interpolation"][-1] = line
+        return added, np.zeros(len(places), np.bool_)
     near = int(side[-1 if way < 0 else 0])
     inner = near - way  # the key on the other side of the place
     keys = {field: rows[side].copy() for field, rows in old.items()}
@@ -232,33 +238,38 @@ def _continued(
         kind = _LINEAR  # of a curve beyond its ends
     if way < 0 and kind == _CONSTANT:
         return None
-    stop = float(times[near]) - way * MERGE_DISTANCE
-    every = np.arange(place, stop, way * frame)  # the whole frames between, from the range outwards
-    values = np.array([fcurve.evaluate(each) for each in every.tolist()])
-    if (values == old["co"][near, 1]).all() and co[0 if way < 0 else -1, 1] == values[0]:
-        return None  # flat before and after
-    last = len(side) - 1 if way < 0 else 0
+    value, last = float(old["co"][near, 1]), len(side) - 1 if way < 0 else 0
+    handle = "handle_right" if way < 0 else "handle_left"
     halves = _split(old, min(near, inner), place) if kind == _BEZIER else None
-    if halves is not None:
-        half, added = halves[0 if way < 0 else 1], _fresh(np.zeros((1, 2)), "LINEAR" if way < 0 else "BEZIER")
-        left, right = (half[2], half[3]) if way < 0 else (half[0], half[1])
-        added["co"][:], added["handle_left"][:], added["handle_right"][:] = (
-            half[3 if way < 0 else 0],
-            left,
-            right,
-        )
-        added["handle_left_type"][:] = added["handle_right_type"][:] = _FREE
-        keys["handle_right" if way < 0 else "handle_left"][last] = half[1 if way < 0 else 2]
-        _unlink(keys, last, way)
-    else:
-        # An easing has no part with the same shape, so each frame gets a key.
-        count = 1 if kind <= _LINEAR else len(every)
-        co_beside: NDArray[Any] = np.column_stack((every[:count], values[:count]))[::way]
-        added = _fresh(co_beside, "CONSTANT" if kind == _CONSTANT else "LINEAR")
-        if way < 0 and keys["interpolation"][last, 0] != _LINEAR:
+    pieces = None if halves is None else halves[:1] if way < 0 else halves[1:]
+    if kind > _LINEAR and pieces is None:
+        stop = float(times[near]) - way * MERGE_DISTANCE
+        every = np.arange(place, stop, way * frame)  # all whole frames between, from the range outwards
+        values = [*(fcurve.evaluate(each) for each in every.tolist()), value]
+        pieces = _fitted(np.append(every, times[near])[::way], np.array(values)[::way])
+    beside = np.array([fcurve.evaluate(place)]) if pieces is None else pieces[..., 1]
+    is_flat = (beside == value).all() and co[0 if way < 0 else -1, 1] == value
+    # The last new key leads to the nearest one by its handle, whatever led there before.
+    if is_flat and (way < 0 or interpolation != "BEZIER" or old[handle][near, 1] == value):
+        return None  # before and after
+    if pieces is None:
+        added = _fresh(np.array([(place, beside[0])]), "CONSTANT" if kind == _CONSTANT else "LINEAR")
+        if way < 0:
             keys["interpolation"][last] = _LINEAR
-            rest += _slope(fcurve, keys, way, frame)
-    return _in_a_row([(added, np.full(len(added["co"]), halves is not None)), *rest][::way])
+    else:
+        knots = np.concatenate((pieces[:, 0], pieces[-1:, 3]))
+        left, right = np.concatenate((knots[:1], pieces[:, 2])), np.concatenate((pieces[:, 1], knots[-1:]))
+        ours = slice(1, None) if way < 0 else slice(None, -1)
+        added = _fresh(knots[ours], "BEZIER")
+        added["handle_left"][:], added["handle_right"][:] = left[ours], right[ours]
+        added["handle_left_type"][:] = added["handle_right_type"][:] = _FREE
+        keys[handle][last] = right[0] if way < 0 else left[-1]
+        _unlink(keys, last, way, _FREE if halves is None else _ALIGNED)
+        if way < 0:
+            keys["interpolation"][last], added["interpolation"][-1] = _BEZIER, line
+    if way > 0 and kind != _LINEAR and old["interpolation"][near, 0] == _LINEAR:
+        rest += _slope(fcurve, keys, way, frame)
+    return _in_a_row([(added, np.full(len(added["co"]), pieces is not None)), *rest][::way])
 
 
 def _slope(fcurve: bpy.types.FCurve, keys: Keys, way: int, frame: float) -> list[_Rows]:
@@ -269,20 +280,23 @@ def _slope(fcurve: bpy.types.FCurve, keys: Keys, way: int, frame: float) -> list
     return [(_fresh(np.array([(place, fcurve.evaluate(place))]), "LINEAR"), np.zeros(1, np.bool_))]
 
 
-def _unlink(keys: Keys, row: int, way: int) -> None:
-    """Keep Blender from computing the handle of a key towards a range anew; in place."""
+def _unlink(keys: Keys, row: int, way: int, kind: int) -> None:
+    """Keep Blender from computing the handle of a key towards a range anew; in place.
+
+    `kind`: type of both handles instead of an automatic one.
+    """
     inner, outer = ("handle_right_type", "handle_left_type")[::-way]
     if {int(keys[inner][row, 0]), int(keys[outer][row, 0])} <= {_AUTO, _CLAMPED}:
-        keys[inner][row] = keys[outer][row] = _ALIGNED
+        keys[inner][row] = keys[outer][row] = kind
     elif int(keys[inner][row, 0]) != _ALIGNED:
         keys[inner][row] = _FREE
 
 
-def _split(keys: Keys, row: int, frame: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def _split(keys: Keys, row: int, frame: float) -> NDArray[Any] | None:
     """Split the Bezier curve after a key at a frame, by de Casteljau's algorithm.
 
     Returns:
-        The points (4, 2) of both halves; None where Blender would shorten a handle of theirs.
+        The points (2, 4, 2) of both halves; None where Blender would shorten a handle of theirs.
     """
     fields = (("co", row), ("handle_right", row), ("handle_left", row + 1), ("co", row + 1))
     a, b, c, d = (keys[field][index].astype(np.float64) for field, index in fields)
@@ -302,22 +316,50 @@ def _split(keys: Keys, row: int, frame: float) -> tuple[NDArray[Any], NDArray[An
         middle = abc + t * (bcd - abc)
         low, high = (t, high) if middle[0] < frame else (low, t)
     halves = np.array([[a, ab, abc, middle], [middle, bcd, cd, d]])
-    # Frames near 0 are stored finer than those of the ends. The least difference of them would be the leading
-    # coefficient of the cubic that Blender solves for a frame, which it cannot do exactly if that is tiny.
-    grain = float(np.spacing(np.float32(max(abs(a[0]), abs(d[0])))))
-    halves[..., 0] = grain * np.round(halves[..., 0] / grain)
+    halves[..., 0] = _coarse(halves[..., 0])
     fits = all(((half[1:3, 0] >= half[0, 0]) & (half[1:3, 0] <= half[3, 0])).all() for half in halves)
-    return (halves[0], halves[1]) if fits else None
+    return halves if fits else None
+
+
+def _fitted(times: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the points (P, 4, 2) of Bezier curves in a row that fit values at frames.
+
+    Each is a cubic of the frame with the least sum of squared errors. It is halved until it is near enough.
+    """
+    close = max(FIT * float(np.ptp(values)), float(np.spacing(np.float32(np.abs(values).max()))))
+    pieces, spans, thirds = list[NDArray[Any]](), [(0, len(times) - 1)], np.arange(4) / 3.0
+    while spans:
+        first, last = spans.pop()
+        length, rise = times[last] - times[first], values[last] - values[first]
+        place = (times[first : last + 1] - times[first]) / length
+        rest = values[first : last + 1] - values[first] - rise * place
+        bends = np.stack((3.0 * place * (1.0 - place) ** 2, 3.0 * place**2 * (1.0 - place)), axis=1)
+        shifts = np.linalg.lstsq(bends, rest, rcond=None)[0]
+        if last - first > 1 and np.abs(bends @ shifts - rest).max() > close:
+            middle = (first + last) // 2
+            spans += [(middle, last), (first, middle)]
+            continue
+        points = np.stack(
+            (times[first] + (times[last] - times[first]) * thirds, values[first] + rise * thirds)
+        )
+        points[1, 1:3] += shifts
+        pieces.append(points.T)
+    curves = np.array(pieces)
+    curves[..., 0] = _coarse(curves[..., 0])
+    return curves
+
+
+def _coarse(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round the frames of Bezier points in a row to the float32 spacing of the largest.
+
+    Frames near 0 are stored finer. The least difference of them would be the leading coefficient of the cubic
+    that Blender solves for a frame, which it cannot do exactly if that is tiny.
+    """
+    grain = float(np.spacing(np.float32(np.abs(times).max())))
+    return grain * np.round(times / grain)
 
 
 # Changes of keys --------------------------------------------------------------------------------------------
-
-
-def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str) -> None:
-    """Set the interpolation from the key at a frame to the next one, by name."""
-    place = int(np.argmin(np.abs(times(fcurve) - np.float32(frame))))
-    point: Any = fcurve.keyframe_points[place]
-    point.interpolation = interpolation
 
 
 def change_after(fcurve: bpy.types.FCurve, frame: float, factor: float, offset: float) -> None:

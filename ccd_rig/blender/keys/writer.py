@@ -16,7 +16,7 @@ channels: radians, quaternions (w, x, y, z), metres.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -70,9 +70,12 @@ def obstacles(
                 "delete or mute the driver"
             )
     sentences += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
+    sentences += _numbered_obstacles(armature_object, bones)
     # A strip gets a new action with new F-curves; the present action continues below it.
-    present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
-    for fcurve in present:
+    bag = None if destination is Destination.NLA_STRIP else channels.bag_of(armature_object)
+    if bag is not None:
+        sentences += _group_obstacles(armature_object, bag, bones)
+    for fcurve in () if bag is None else bag.fcurves:
         if fcurve.data_path in bones:
             sentences += [
                 f"Bone '{bones[fcurve.data_path]}': {text}" for text in curve_obstacles(fcurve, span)
@@ -103,6 +106,30 @@ def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -
                     f"Bone '{pose_bone.name}': its rotation mode changes by keys, so keys of one mode would "
                     "not play throughout: delete the keys of Rotation Mode"
                 )
+
+
+def _numbered_obstacles(thing: bpy.types.Object, paths: Collection[str]) -> Iterator[str]:
+    """Yield obstacles by F-curves that play on bones by number; `paths`: of the channels to write."""
+    for path, named in dict(channels.numbered(thing)).items():
+        if named in paths:
+            yield (
+                f"'{thing.name}': an F-curve or driver has the data path {path}: change it to {named} in the "
+                "sidebar of its editor"
+            )
+
+
+def _group_obstacles(thing: bpy.types.Object, bag: Any, groups: Mapping[str, str]) -> Iterator[str]:
+    """Yield obstacles by the groups that new F-curves of a bag join.
+
+    `groups`: data path of each channel to write -> name of its group.
+    """
+    present = {(curve.data_path, curve.array_index) for curve in bag.fcurves}
+    joined = {groups[path] for path, _ in _components(thing, groups) - present}
+    for group in bag.groups:
+        if group.name in joined and channels.is_silent(group):
+            yield f"Group '{group.name}' is muted, so keys of new F-curves would not play: unmute the group"
+        elif group.name in joined and group.lock:
+            yield f"Group '{group.name}' is locked, so it takes no new F-curves: unlock the group"
 
 
 def _label(fcurve: bpy.types.FCurve) -> str:
@@ -163,7 +190,7 @@ def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None =
         yield f"{what} is in the locked group '{group.name}': unlock the group in the Graph Editor"
     if fcurve.mute:
         yield f"{what} is muted, so its keys would not play: unmute it in the Graph Editor"
-    elif group is not None and channels.is_group_silent(fcurve):
+    elif group is not None and channels.is_silent(group):
         yield f"{what} is in the muted group '{group.name}', so its keys would not play: unmute the group"
     if len(fcurve.sampled_points) > 0:
         yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"
@@ -378,9 +405,10 @@ class PropertyKeys:
 
     path: str  # data path from the armature object
     bone: str  # name of the bone with the property; the F-curves are grouped under this name
-    frames: NDArray[Any]  # (F,) as in `BoneKeys`; they may lie outside the span that is written
+    frames: NDArray[Any]  # (F,) as in `BoneKeys`
     values: NDArray[Any]  # (F, C) one column per component
-    after: str = "CONSTANT"  # interpolation after the last key
+    # (C,) values before and after the span, where an F-curve without keys is to show them.
+    beside: tuple[NDArray[Any], NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -392,9 +420,8 @@ class _Channel:
     curves: NDArray[np.float32]
     interpolation: str
     twin: Twin | None
-    # (C,) values that components without keys show; empty for keys that hold what is beside by themselves.
-    present: tuple[float, ...]
-    after: str = ""  # interpolation of the last key, if it is different
+    present: tuple[float, ...]  # (C,) values that components without keys show
+    beside: tuple[NDArray[Any], NDArray[Any]] | None = None  # as in `PropertyKeys`
 
 
 def write(
@@ -412,7 +439,7 @@ def write(
 
     On a side of the span where one of the bones has keys, all of them play as before at whole frames: keys
     at the frame beside the span keep their motion, see `keyframes.write`. On a side without keys the F-curves
-    hold the outermost new key. Keys after those with a `twin` change by it, and rotate as before.
+    of bones hold the outermost new key. Keys after those with a `twin` change by it, and rotate as before.
     Other F-curves and the slots of other objects are not changed.
 
     Args:
@@ -439,7 +466,8 @@ def write(
         if isinstance(item, PropertyKeys):
             curves = np.empty((item.values.shape[1], len(item.frames), 2), np.float32)
             curves[..., 0], curves[..., 1] = item.frames, item.values.T
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", None, (), item.after))
+            present = _present(armature_object, item.path)
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", None, present, item.beside))
     keyed = [(item.bone, item.channel) for item in of_bones]
     problems = obstacles(armature_object, keyed, destination, span, frame)
     if problems:
@@ -450,7 +478,7 @@ def write(
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
-            action = yield from _write_strip(armature_object, written, span, frame, name, steps)
+            action = yield from _write_strip(armature_object, written, span, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
             action = yield from _write_new(armature_object, written, span, frame, name, steps)
         else:
@@ -492,7 +520,7 @@ def write_in_place(
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
         written.append(_Channel(path, group, curves, interpolation, twin, _present(thing, path)))
-    for sentence in _refusals_in_place(thing, tuple(values), span, frame):
+    for sentence in _refusals_in_place(thing, dict.fromkeys(values, group), span, frame):
         raise RigError(sentence)
     action = channels.action_of(thing)
     if action is None:
@@ -502,9 +530,12 @@ def write_in_place(
 
 
 def _refusals_in_place(
-    thing: bpy.types.Object, paths: Collection[str], span: tuple[float, float], frame: float
+    thing: bpy.types.Object, groups: Mapping[str, str], span: tuple[float, float], frame: float
 ) -> Iterator[str]:
-    """Yield reasons why keys in the action of an object could not be written, would not play, or do harm."""
+    """Yield reasons why keys in the action of an object could not be written, would not play, or do harm.
+
+    `groups`: as in `_group_obstacles`.
+    """
     animation, where = thing.animation_data, f"'{thing.name}'"
     if animation is None:
         return
@@ -513,7 +544,7 @@ def _refusals_in_place(
     solo = channels.is_solo(animation)
     if solo or channels.has_strips(animation):
         yield from _nla_obstacles(where, animation, solo)
-    if hides_strips(thing, paths, Destination.CURRENT_ACTION, span, frame):
+    if hides_strips(thing, groups, Destination.CURRENT_ACTION, span, frame):
         yield (
             f"{where}: keys of its action would hide its NLA strips at other frames: bake the strips to keys "
             "first (Edit > Bake Action in the NLA editor)"
@@ -524,8 +555,12 @@ def _refusals_in_place(
     if others := channels.shared_users(thing):
         names = ", ".join(f"'{name}'" for name in others)
         yield f"Action '{action.name}' of '{thing.name}' moves {names} too: make it a single user first"
-    for fcurve in channels.fcurves_of(thing):
-        if fcurve.data_path in paths:
+    yield from _numbered_obstacles(thing, groups)
+    bag = channels.bag_of(thing)
+    if bag is not None:
+        yield from _group_obstacles(thing, bag, groups)
+    for fcurve in () if bag is None else bag.fcurves:
+        if fcurve.data_path in groups:
             for sentence in curve_obstacles(fcurve, span):
                 yield f"'{thing.name}': {sentence}"
 
@@ -619,7 +654,10 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
+    paths = [item.data_path for item in written]
+    is_between = animation is not None and not is_copy and plays_below(armature_object, paths, span)
+    bag = channels.ensure_bag(action, slot, ExitStack())
+    yield from _fill(bag, written, span, None if is_between else frame, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -628,8 +666,7 @@ def _write_new(
     if old is not None:
         undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
         old.use_fake_user = True
-    paths = [item.data_path for item in written]
-    if animation is not None and not is_copy and plays_below(armature_object, paths, span):
+    if is_between:
         undo.callback(setattr, animation, "action_extrapolation", animation.action_extrapolation)
         animation.action_extrapolation = "NOTHING"
     channels.assign(armature_object, action, slot)
@@ -660,7 +697,6 @@ def _write_strip(
     armature_object: bpy.types.Object,
     written: Sequence[_Channel],
     span: tuple[float, float],
-    frame: float,
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
@@ -668,7 +704,7 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, frame, None)
+    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -692,16 +728,22 @@ def _write_strip(
 
 
 def _fill(
-    bag: Any, written: Sequence[_Channel], span: tuple[float, float], frame: float, undo: ExitStack | None
+    bag: Any,
+    written: Sequence[_Channel],
+    span: tuple[float, float],
+    frame: float | None,
+    undo: ExitStack | None,
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
+
+    `frame`: length of a scene frame in the time of keys; None: the bag plays nothing outside the span.
 
     All F-curves are added before any gets keys. Blender searches all F-curves for each new one. This is up to
     two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()
-    paths = {item.data_path for item in written if item.present}
+    paths = {item.data_path for item in written if item.beside is None}
     ranges = [c.range() for (path, _), c in present.items() if path in paths and not c.is_empty]
     near = keyframes.MERGE_DISTANCE
     is_led = any(first < span[0] - near for first, _ in ranges)
@@ -722,14 +764,12 @@ def _fill(
             if undo is not None and place not in added:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
-            if item.present:
+            if item.beside is None:
                 value = item.present[index]
                 still = value if is_led else None, value if is_followed else None
-                keyframes.write(fcurve, co, item.interpolation, *span, before, frame, still)
             else:
-                keyframes.write(fcurve, co, item.interpolation, *span, before)
-            if item.after:
-                keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
+                still = item.beside[0][index], item.beside[1][index]
+            keyframes.write(fcurve, co, item.interpolation, *span, before, frame, still)
             curves.append(fcurve)
         # A Cycles modifier would repeat the changed keys.
         if item.twin is not None and not any(map(repeats, curves)):

@@ -21,10 +21,14 @@ from ..rig.rotation_modes import CHANNELS, rotation_channel
 FOLLOWED = "ccd_rig_followed"
 """Names of the bones whose keys come from planted bones."""
 POSE = "ccd_rig_pose"
-"""Values before the bake of channels that had no keys then and have some now: bone -> channel -> values."""
+"""Values before the bake of channels that had no keys then and have some now: bone -> channel -> values.
+
+`MODE` is one of these channels; its value is the number of the rotation mode in Blender's list.
+"""
+MODE = "rotation_mode"
 
 
-WIDTHS = {"location": 3, **dict(CHANNELS.values())}
+WIDTHS = {"location": 3, MODE: 1, **dict(CHANNELS.values())}
 """Channel -> number of its components."""
 
 

@@ -65,6 +65,57 @@ def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
     assert np.abs(poses(rig) - first).max() > 0.01
 
 
+CONVERSIONS = (("QUATERNION", "ZXY"), ("XYZ", "QUATERNION"), ("XYZ", "ZYX"), ("AXIS_ANGLE", "YXZ"))
+
+
+@pytest.mark.parametrize(("mode", "other"), CONVERSIONS)
+def test_bones_in_another_rotation_mode_since_the_first_bake(bake, rig, mode, other):
+    """The keys of a baked motion are converted by hand; from the original it bakes as at first."""
+    set_modes(rig, mode)
+    for frame in (1, 4, 10):
+        rig.pose.bones["bone_1"].matrix_basis = (
+            Quaternion((0.6, 0.64, 0.48), 0.2 * frame).to_matrix().to_4x4()
+        )
+        key_rotation(rig.pose.bones["bone_1"], frame)
+    run(bake, rig)
+    first = poses(rig)
+    set_modes(rig, other)
+    for frame, turns in enumerate(first, 1):
+        for bone, turn in zip(rig.pose.bones, turns, strict=True):
+            bone.matrix_basis = Quaternion(turn).to_matrix().to_4x4()
+            key_rotation(bone, frame)
+    assert np.abs(np.abs(poses(rig)) - np.abs(first)).max() < 1e-5
+    run(bake, rig, start=bake.Start.ORIGINAL)
+    assert np.abs(np.abs(poses(rig)) - np.abs(first)).max() < 1e-5
+    run(bake, rig)  # without it, half of the way is added
+    assert np.abs(poses(rig) - first).max() > 0.01
+
+
+def set_modes(rig, mode):
+    for bone in rig.pose.bones:
+        bone.rotation_mode = mode
+
+
+def key_rotation(bone, frame):
+    names = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    bone.keyframe_insert(names.get(bone.rotation_mode, "rotation_euler"), frame=frame)
+
+
+def test_a_note_without_the_rotation_mode_is_of_the_present_one(ext, bake, rig):
+    run(bake, rig)
+    action = rig.animation_data.action
+    pose = action["ccd_rig_pose"].to_dict()
+    action["ccd_rig_pose"] = {
+        bone: {"rotation_quaternion": each["rotation_quaternion"]} for bone, each in pose.items()
+    }
+    first = poses(rig)
+    run(bake, rig, start=bake.Start.ORIGINAL)
+    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    set_modes(rig, "XYZ")
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+        run(bake, rig, start=bake.Start.ORIGINAL)
+
+
 def test_an_action_that_knows_nothing_is_refused(ext, bake, rig):
     errors = ext.module("ccd_rig.errors")
     with pytest.raises(errors.RigError, match="does not know what it was baked from"):

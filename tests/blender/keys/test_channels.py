@@ -184,42 +184,93 @@ def test_keys_that_an_animator_left_too_near_stay(channels, writing):
 
 
 def test_keys_as_far_apart_as_blender_merges_are_one(channels, writing):
-    """0.01 frames; keys of properties may also lie outside of the range that is replaced."""
+    """They are so up to 0.01 frames."""
     armature_object = make_armature(bones=("upper",))
     bone = armature_object.pose.bones["upper"]
-    bone["switch"] = 0.0
     for frame in (0.0, 2.0, 20.995):
         bone.keyframe_insert("rotation_quaternion", frame=frame)
-        bone.keyframe_insert('["switch"]', frame=frame)
     near = float(np.float32(0.01))
-    switch = writing.PropertyKeys(
-        bone.path_from_id('["switch"]'), "upper", np.array((near, 21.0)), np.array([[1.0], [0.0]])
-    )
-    keys = [*keys_for(writing, [near, 5.0], bones=("upper",)), switch]
+    keys = keys_for(writing, [near, 5.0], bones=("upper",))
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (near, 5.0), "Baked")
     times = {
         path: [key.co[0] for key in curve.keyframe_points]
         for path, curve in curves_by_path(channels, armature_object).items()
     }
-    assert times.pop((switch.path, 0)) == pytest.approx([near, 21.0])
     assert all(each == pytest.approx([near, 5.0, 6.0, 20.995]) for each in times.values()) and len(times) == 4
 
 
-@pytest.mark.parametrize("after", ["CONSTANT", "LINEAR"])
-def test_keys_of_a_property_are_steps(channels, writing, after):
-    """But for what follows the last of them; it is in the group of its bone."""
+@pytest.mark.parametrize("interpolation", ["CONSTANT", "LINEAR", "BEZIER", "BOUNCE"])
+@pytest.mark.parametrize("extrapolation", ["CONSTANT", "LINEAR"])
+@pytest.mark.parametrize(
+    "span", [(5, 15), (30, 35), (-9, -5)], ids=["between keys", "after keys", "before keys"]
+)
+def test_keys_of_a_property_are_steps(channels, writing, interpolation, extrapolation, span):
+    """Outside the range, between keys and beyond them, the property plays as before."""
     armature_object = make_armature(bones=("upper",))
     bone = armature_object.pose.bones["upper"]
-    bone["switch"] = 0.25
-    bone.keyframe_insert('["switch"]', frame=30, group="upper")
+    for frame, value in ((0, 0.25), (20, 0.75)):
+        bone["switch"] = value
+        bone.keyframe_insert('["switch"]', frame=frame, group="upper")
     path = bone.path_from_id('["switch"]')
-    values = np.array([[1.0], [0.5]])
-    switch = writing.PropertyKeys(path, "upper", np.array((5.0, 15.0)), values, after)
-    keys = [*keys_for(writing, [5, 15], bones=("upper",)), switch]
-    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
-    middle = 0.5 if after == "CONSTANT" else 0.375
-    assert [curve.evaluate(frame) for frame in (5, 14, 15, 22.5, 30)] == [1.0, 1.0, 0.5, middle, 0.25]
+    curve.extrapolation = extrapolation
+    for key in curve.keyframe_points:
+        key.interpolation = interpolation
+    outside = [frame for frame in range(-20, 60) if not span[0] <= frame <= span[1]]
+    before = [curve.evaluate(frame) for frame in outside]
+    beside = np.array([curve.evaluate(span[0] - 1)]), np.array([curve.evaluate(span[1] + 1)])
+    switch = writing.PropertyKeys(path, "upper", np.array([float(span[0])]), np.array([[3.0]]), beside)
+    keys = [*keys_for(writing, span, bones=("upper",)), switch]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
+    curve = curves_by_path(channels, armature_object)[path, 0]
+    assert [curve.evaluate(frame) for frame in outside] == pytest.approx(before, abs=1e-5)
+    assert {curve.evaluate(frame) for frame in np.arange(span[0], span[1] + 0.9, 0.25)} == {3.0}
+
+
+EASINGS = ("SINE", "QUAD", "CUBIC", "QUART", "QUINT", "EXPO", "CIRC", "BACK", "BOUNCE", "ELASTIC")
+
+
+@pytest.mark.parametrize("easing", ["EASE_IN", "EASE_OUT", "EASE_IN_OUT"])
+@pytest.mark.parametrize("span", [(101, 110), (991, 995)])
+def test_easings_beside_a_range_take_few_keys(channels, writing, easing, span):
+    """However far the other key is; whole frames play as before."""
+    armature_object = make_armature(bones=EASINGS)
+    for frame, value in ((1, 0.3), (1001, 1.7)):
+        for bone in armature_object.pose.bones:
+            bone.location = (value,) * 3
+            bone.keyframe_insert("location", index=0, frame=frame)
+    for curve, interpolation in zip(channels.fcurves_of(armature_object), EASINGS, strict=True):
+        for key in curve.keyframe_points:
+            key.interpolation, key.easing, key.period = interpolation, easing, 0.0
+    frames = [frame for frame in range(1, 1001, 3) if not span[0] <= frame <= span[1]]
+    before = [[c.evaluate(frame) for frame in frames] for c in channels.fcurves_of(armature_object)]
+    keys = [
+        writing.BoneKeys(bone, "location", np.array(span, float), np.full((2, 3), 5.0)) for bone in EASINGS
+    ]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
+    for bone, played in zip(EASINGS, before, strict=True):
+        path = armature_object.pose.bones[bone].path_from_id("location")
+        curve = curves_by_path(channels, armature_object)[path, 0]
+        assert [curve.evaluate(frame) for frame in frames] == pytest.approx(played, abs=1e-5), bone
+        assert len(curve.keyframe_points) < 120, bone
+
+
+def test_new_curves_lead_into_a_flat_one(channels, writing):
+    """Linear keys of one value have handles that count for nothing, until a curved key is before them."""
+    armature_object = make_armature(bones=("upper",))
+    for frame, value in ((0, 0.5), (20, 0.5), (30, 2.0)):
+        armature_object.pose.bones["upper"].location = (value,) * 3
+        armature_object.pose.bones["upper"].keyframe_insert("location", frame=frame)
+    curves = list(channels.fcurves_of(armature_object))
+    for curve in curves:
+        for key in curve.keyframe_points:
+            key.interpolation, key.handle_left_type, key.handle_right_type = "LINEAR", "AUTO", "AUTO"
+        curve.update()
+    values = np.array([[0.5, 0.5, 0.5], [1.0, 1.0, 1.0], [0.5, 0.5, 0.5]])
+    keys = [writing.BoneKeys("upper", "location", np.array((5.0, 7.0, 9.0)), values, "BEZIER")]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 9), "Baked")
+    (curve, *_) = channels.fcurves_of(armature_object)
+    assert [curve.evaluate(frame) for frame in range(10, 21)] == pytest.approx([0.5] * 11, abs=1e-6)
 
 
 @pytest.mark.parametrize(("is_cycle", "is_mute"), [(False, False), (True, False), (True, True)])
@@ -435,6 +486,9 @@ def test_a_handle_at_frame_0_keeps_the_curve(channels, writing):
         ("LINEAR", (2, 20)),
         ("SINE", (50, 60)),
         ("BEZIER", (2, 99)),
+        ("BEZIER LINEAR", (50, 60)),
+        ("CONSTANT LINEAR", (50, 60)),
+        ("SINE LINEAR", (50, 60)),
     ],
 )
 def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, interpolation, span):
@@ -446,8 +500,8 @@ def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, int
         bone.keyframe_insert("location", frame=frame)
     for curve in channels.fcurves_of(armature_object):
         curve.extrapolation = "LINEAR"
-        for key in curve.keyframe_points:
-            key.interpolation = interpolation
+        for key, kind in zip(curve.keyframe_points, [*interpolation.split()] * 2, strict=False):
+            key.interpolation = kind
     frames = [frame for frame in range(-40, 140, 3) if not span[0] <= frame <= span[1]]
     path = 'pose.bones["upper"].location'
     before = [curves_by_path(channels, armature_object)[path, 0].evaluate(frame) for frame in frames]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import rigs
 from keyed import assert_keys_play, keys_for, partly_keyed, rich_action, whole_state, write_keys
@@ -201,3 +202,62 @@ def test_keys_beyond_the_turn_of_a_cycle_are_refused(channels, writing, errors, 
     for curve in curves:
         curve.modifiers[0].mute = True
     write_keys(writing, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("place", "destination"),
+    [
+        ("action", "NEW_ACTION"),
+        ("action", "CURRENT_ACTION"),
+        ("action", "NLA_STRIP"),
+        ("strip", "NLA_STRIP"),
+        ("driver", "NEW_ACTION"),
+    ],
+)
+def test_curves_of_a_bone_by_its_number(channels, writing, errors, place, destination):
+    """Scripts may write them, and Blender plays them, so named ones beside them would fight with them."""
+    [armature_object] = rich_action()
+    bones = armature_object.pose.bones
+    bones[1].keyframe_insert("location", frame=3)
+    curve = next(c for c in channels.fcurves_of(armature_object) if c.data_path.endswith('wer"].location'))
+    curve.data_path = "pose.bones[1].location"
+    keys = [writing.BoneKeys('lo"wer', "location", np.array([5.0]), np.ones((1, 3)))]
+    if place != "action":
+        add_track(armature_object)
+        armature_object.animation_data.action = None
+    if place == "driver":
+        armature_object.animation_data.nla_tracks[0].mute = True
+        bones[1].driver_add("location", 0).data_path = "pose.bones[1].location"
+    arguments = (armature_object, keys, writing.Destination[destination], (5, 5), "Baked")
+    before = whole_state(armature_object)
+    with pytest.raises(
+        errors.RigError, match=r"data path pose\.bones\[1\]\.location: change it to pose\.bones\["
+    ):
+        write_keys(writing, *arguments)
+    assert whole_state(armature_object) == before
+    write_keys(writing, armature_object, keys_for(writing, [5], bones=("upper",)), *arguments[2:])
+
+
+@pytest.mark.parametrize("mark", ["mute", "lock"])
+def test_groups_that_new_curves_would_join(channels, writing, errors, mark):
+    """A bone's group is muted or locked, and has curves of its scale alone."""
+    [armature_object] = rich_action()
+    bag = channels.bag_of(armature_object)
+    for curve in list(bag.fcurves):
+        if 'lo\\"wer' in curve.data_path:
+            bag.fcurves.remove(curve)
+    bone = armature_object.pose.bones[1]
+    bone.keyframe_insert("scale", frame=3, group=bone.name)
+    setattr(bag.groups[bone.name], mark, True)
+    keys = keys_for(writing, [0, 5, 30])
+    arguments = (armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+    if mark == "mute" and channels.has_slots():  # since then a muted group plays
+        write_keys(writing, *arguments)
+        assert_keys_play(armature_object, keys)
+        return
+    before = whole_state(armature_object)
+    with pytest.raises(errors.RigError, match="Group 'lo\"wer' is "):
+        write_keys(writing, *arguments)
+    assert whole_state(armature_object) == before
+    write_keys(writing, armature_object, keys[:1], *arguments[2:])  # no new curve is in the group
+    write_keys(writing, armature_object, keys, writing.Destination.NLA_STRIP, *arguments[3:])
