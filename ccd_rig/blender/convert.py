@@ -131,8 +131,12 @@ def _pole(
     angle = _present_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
     if angle is None:
         return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
-    note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
-    return fields | {"pole_angle": angle}, note if has_rotation else ""
+    note = ""
+    if has_rotation:
+        note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
+    elif len(chain) > 2:  # the target and the pole leave only two bones no choice
+        note = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
+    return fields | {"pole_angle": angle}, note
 
 
 def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | None:
