@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import bpy
@@ -130,8 +131,12 @@ def _pole(
     angle = _present_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
     if angle is None:
         return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
-    note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
-    return fields | {"pole_angle": angle}, note if has_rotation else ""
+    note = ""
+    if has_rotation:
+        note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
+    elif len(chain) > 2:  # the target and the pole leave only two bones no choice
+        note = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
+    return fields | {"pole_angle": angle}, note
 
 
 def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | None:
@@ -378,8 +383,11 @@ def convert(
     Raises:
         RigError: nothing can be converted; says why. Nothing has changed then.
     """
-    conversions, notes = [], []
+    conversions, notes, idle = [], [], []
     for bone, constraint in candidates(armature_object, bones):
+        if obeyed := _obeyed_instead(bone, constraint):
+            idle.append((bone, constraint, obeyed))
+            continue
         try:
             conversions.append((bone, constraint, _conversion(context, bone, constraint, every)))
         except NotConverted as error:
@@ -398,8 +406,36 @@ def convert(
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
+    for bone, constraint, obeyed in idle:
+        if obeyed.mute:  # else Blender would obey this one from now on
+            constraint.mute = True
+            notes.append(f"{_name(bone, constraint)} is muted: Blender obeyed '{obeyed.name}' alone")
     notes += _limits(_limited_by_ik(armature_object, conversions), takes_limits)
     return Converted(tuple(rows), len(conversions), tuple(notes))
+
+
+def _obeyed_instead(bone: bpy.types.PoseBone, constraint: Any) -> Any | None:
+    """Return the IK constraint that Blender's standard solver obeys instead of an IK constraint of the bone.
+
+    It obeys the first with a target and an influence above 0 (`initialize_posetree` of its iksolver_plugin).
+    """
+    armature_object: Any = bone.id_data
+    if constraint.type != "IK" or armature_object.pose.ik_solver == "ITASC":
+        return None
+    acting = set(clamps.acting_constraints(bone))
+    for other in takewhile(lambda each: each != constraint, bone.constraints):
+        if (
+            other not in acting
+            or other.type != "IK"
+            or other.target is None
+            or (other.target.pose and not other.subtarget)
+        ):
+            continue
+        if not any(
+            channels.is_moved(armature_object, other.path_from_id(name)) for name in ("influence", "mute")
+        ):
+            return other
+    return None
 
 
 def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:

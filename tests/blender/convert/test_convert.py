@@ -215,3 +215,26 @@ def test_selected_bones_alone(ext):
     for bone in rig.pose.bones:
         select(bone, bone.name == "thigh")
     fails(bpy.ops.ccd_rig.ik_convert, "of the selected bones is on", only_selected=True)
+
+
+@pytest.mark.parametrize(("fields", "count"), [({}, 1), ({"influence": 0.0}, 2), ({"target": None}, 1)])
+def test_of_two_ik_constraints_of_a_bone_the_one_that_blender_obeys_is_converted(ext, capfd, fields, count):
+    rig = rigs.chain(3)
+    rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.2)
+    for name, place in (("First", (0.8, 0.6, 1.6)), ("Second", (-1.0, 0.5, 1.5))):
+        made = rig.pose.bones["bone_2"].constraints.new("IK")
+        made.name, made.target = name, rigs.empty(name, place)
+    first, second = rig.pose.bones["bone_2"].constraints
+    for name, value in fields.items():
+        setattr(first, name, value)
+    rigs.activate(rig)
+    rigs.update()
+    obeyed = (rig.pose.bones["bone_2"].tail).copy()
+    bpy.ops.ccd_rig.ik_convert()
+    assert len(rig.ccd_rig.constraints) == count
+    said = capfd.readouterr().out
+    assert ("'Second' of bone 'bone_2' is muted: Blender obeyed 'First' alone" in said) == (not fields)
+    assert second.mute
+    bpy.ops.ccd_rig.solve()
+    rigs.update()
+    assert (rig.pose.bones["bone_2"].tail - obeyed).length < 0.01

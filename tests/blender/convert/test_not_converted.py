@@ -105,3 +105,17 @@ def test_what_is_lost_on_the_way_is_said(ext):
     assert "less than two bones are free to bend" in words
     assert "hangs on 'shin', which 'IK' turns" in words
     assert told.rows == ("shin",) and not look.mute
+
+
+@pytest.mark.parametrize(("bones", "is_told"), [(2, False), (3, True)])
+def test_a_pole_of_more_than_two_bones_is_told(ext, capfd, bones, is_told):
+    """Two bones of known lengths between two places have one bend in a plane, more have many."""
+    places = [(0.0, -0.2 * (k % 2), float(k)) for k in range(bones + 1)]
+    rig = rigs.armature(
+        [rigs.B(f"b{k}", places[k], places[k + 1], f"b{k - 1}" if k else "") for k in range(bones)], "Rig"
+    )
+    made = rig.pose.bones[f"b{bones - 1}"].constraints.new("IK")
+    made.target, made.pole_target = rigs.empty("T", (0.8, 0.6, 1.2)), rigs.empty("P", (0.0, -3.0, 1.0))
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.ik_convert() == {"FINISHED"}
+    assert ("its pole sets the plane of the bend alone" in capfd.readouterr().out) == is_told
