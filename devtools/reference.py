@@ -183,7 +183,8 @@ def _signature(name: str, value: Any) -> list[str]:
 
 
 def _type(annotation: Any) -> str:
-    return str(getattr(annotation, "__forward_arg__", annotation))
+    words = str(getattr(annotation, "__forward_arg__", annotation))
+    return re.sub(r"Annotated\[(\w+), _\w+\]", r"\1", words)  # without how it is read from JSON
 
 
 def _default(value: Any) -> str:
