@@ -125,7 +125,7 @@ REACH = 0.98
 
 
 def jumps(baked: Baked) -> Iterator[Finding]:
-    """Runs of frames at which bones of a constraint jump, and their base poses do not."""
+    """Runs of frames at which bones of a constraint jump, and their reference poses do not."""
     bake_frames, joints = baked.bake_frames, baked.rotated
     if len(bake_frames.frames) < 3 or not joints:
         return
@@ -133,7 +133,8 @@ def jumps(baked: Baked) -> Iterator[Finding]:
     sudden = is_sudden(speeds, LEAST)
     if not sudden.any():
         return
-    sudden &= measuring.speeds(bake_frames.base[:, joints], bake_frames.frames) < 0.5 * speeds
+    references = bake_frames.reference_poses[:, joints]
+    sudden &= measuring.speeds(references, bake_frames.frames) < 0.5 * speeds
     left, places = set(joints), {j: k for k, j in enumerate(joints)}
     for c, constraint in enumerate(bake_frames.constraints):
         columns = sorted(places[j] for j in left.intersection(baked.chains[c]))

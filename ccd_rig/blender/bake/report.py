@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -862,42 +861,45 @@ def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) else value
 
 
-def is_stream(path: Path) -> bool:
-    """Whether a path is a device or pipe, such as /dev/stdout."""
+def is_stream(path: str | os.PathLike[str] | int) -> bool:
+    """Whether a path is a device or pipe, such as /dev/stdout, or an open file by its number."""
+    if isinstance(path, int):
+        return True
     try:
-        mode = path.stat().st_mode
+        mode = os.stat(path).st_mode
     except OSError:  # writing will raise the reason
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
+def save(report: BakeReport, path: str | os.PathLike[str] | int) -> None:
     """Write the report as JSON, see `write`."""
     write(report.to_json(), path)
 
 
-def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str]) -> None:
+def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str] | int) -> None:
     """Write the reports of several armatures as one JSON file, see `write`."""
     contents = [json.loads(report.to_json()) for report in reports]
     content = {"format": "ccd_rig.bake_reports", "version": 1, "reports": contents}
     write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def write(words: str, path: str | os.PathLike[str]) -> None:
-    """Write words: a file as a whole or not at all; a device or pipe (/dev/stdout) directly.
+def write(words: str, path: str | os.PathLike[str] | int) -> None:
+    """Write words: a file as a whole or not at all; an open file, device or pipe (/dev/stdout) directly.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    stream = Path(path)
-    if is_stream(stream):
-        try:
-            stream.write_text(words, encoding="utf-8")
-        except OSError as error:
-            raise WriteError(f"cannot write {stream}: {error.strerror}") from error
+    if not isinstance(path, int) and not is_stream(path):
+        with replacing(path) as temporary:
+            temporary.write_text(words, encoding="utf-8")
         return
-    with replacing(path) as temporary:
-        temporary.write_text(words, encoding="utf-8")
+    try:
+        with open(path, "w", encoding="utf-8", closefd=not isinstance(path, int)) as stream:
+            stream.write(words)
+    except OSError as error:
+        name = "standard output" if isinstance(path, int) else path
+        raise WriteError(f"cannot write {name}: {error.strerror}") from error
 
 
 def _short(findings: Sequence[Finding]) -> str:

@@ -78,7 +78,7 @@ def report_alone(options: argparse.Namespace) -> Iterator[None]:
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
-    options.report = Path(f"/dev/fd/{kept}")
+    options.report = kept
     try:
         yield
     finally:

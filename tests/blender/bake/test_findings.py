@@ -249,9 +249,10 @@ def test_a_jump_is_relative_to_the_motions_own_speed(bake):
     target.animation_data_clear()
     slow = {f: (1.5, 0.01 * f + (1.0 if f >= 20 else 0.0), 1.0) for f in range(1, FRAMES + 1)}
     rigs.keyed(target, slow)
-    jumps = of(run(bake, rig, start=bake.Start.REST), "JUMP")
-    assert [(each.frame, each.follows, each.fix) for each in jumps] == [(20, True, "")]
-    assert jumps[0].words().endswith(", as its target does")
+    for start in (bake.Start.REST, bake.Start.REST, bake.Start.ACTION):
+        jumps = of(run(bake, rig, start=start), "JUMP")
+        assert [(each.frame, each.follows, each.fix) for each in jumps] == [(20, True, "")]
+        assert jumps[0].words().endswith(", as its target does")
 
 
 def test_a_speed_is_sudden_by_the_frames_around(ext):

@@ -234,15 +234,20 @@ def test_a_link_stays_a_link(cli, shot, tmp_path):
     assert json.loads((tmp_path / "real.json").read_text())["frames_solved"] == 2
 
 
-def test_a_report_on_standard_output_is_all_that_is_there(cli, shot, monkeypatch, capfd):
-    """A pipe takes the place of standard output, as another program reads it."""
-    reading, writing = os.pipe()
-    before = os.dup(1)
+def test_a_report_on_standard_output_is_all_that_is_there(cli, shot, tmp_path, monkeypatch, capfd):
+    """A pipe takes the place of standard output, as another program reads it.
+
+    It has a name of its own, as /dev/stdout is none where no /proc is mounted.
+    """
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writing, before = os.open(path, os.O_WRONLY), os.dup(1)
     os.dup2(writing, 1)
     try:
         with open(1, "w", encoding="utf-8", closefd=False) as stream:
             monkeypatch.setattr(sys, "stdout", stream)
-            assert cli.main(["bake", str(shot), "--report", "/dev/stdout"]) == 0
+            assert cli.main(["bake", str(shot), "--report", str(path)]) == 0
     finally:
         os.dup2(before, 1)
         for each in (before, writing):
