@@ -67,6 +67,18 @@ def reach(
     return row
 
 
+def tweak(thing: bpy.types.Object, start: int = 1) -> None:
+    """Put an object's action into an NLA strip, and tweak that."""
+    data = thing.animation_data
+    track = data.nla_tracks.new()
+    strip = track.strips.new("Strip", start, data.action)
+    data.action = None
+    track.select = strip.select = True
+    data.nla_tracks.active = track
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+
+
 def keyed(thing: bpy.types.Object, path: Mapping[float, Sequence[float]]) -> bpy.types.Object:
     """The object with its location keyed at frames; the first frame is shown."""
     for frame, place in path.items():

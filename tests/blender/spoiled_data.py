@@ -40,14 +40,7 @@ def rotation_mode_driven(rig):
 
 
 def strip_tweaked(rig):
-    data = rig.animation_data
-    track = data.nla_tracks.new()
-    track.strips.new("strip", 1, data.action)
-    data.action = None
-    track.strips[0].select = True
-    data.nla_tracks.active = track
-    data.use_tweak_mode = True
-    assert data.use_tweak_mode
+    rigs.tweak(rig)
 
 
 def armature_linked(rig, tmp_path):

@@ -68,9 +68,7 @@ def bake(
     Raises:
         CCDRigError: the set-up cannot be baked, or nothing would be keyed. Nothing has changed then.
     """
-    with clamps.suspended():
-        shares = SharedBake(can_change=progress is not None)
-        return run(bake_in_shared_scene(scene, armature_object, settings, shares), progress)
+    return run(bake_steps(scene, armature_object, settings, can_change=progress is not None), progress)
 
 
 def bake_steps(
@@ -78,6 +76,7 @@ def bake_steps(
     armature_object: bpy.types.Object,
     settings: BakeSettings,
     solved: shot.SolvedElsewhere | None = None,
+    can_change: bool = True,
 ) -> Steps[BakeReport]:
     """Like `bake`, as a generator: yields after each frame to solve, and after longer work on many.
 
@@ -87,12 +86,13 @@ def bake_steps(
     Args:
         scene, armature_object, settings: as of `bake`.
         solved: gives the solutions of `solve_steps` from another process, in place of solving.
+        can_change: whether the file may be edited between two items.
 
     Raises:
         CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
     with clamps.suspended():
-        shares = SharedBake(solved=solved)
+        shares = SharedBake(solved=solved, can_change=can_change)
         return (yield from bake_in_shared_scene(scene, armature_object, settings, shares))
 
 
@@ -222,11 +222,11 @@ def _written(
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
         checking = Clock()
-        check, found = yield from checking.run(play_steps(task, motion))
+        check, in_playback = yield from checking.run(play_steps(task, motion))
         report = replace(
             report,
             check=replace(check, seconds=checking.seconds),
-            findings=in_order((*report.findings, *found), ready.constraints),
+            findings=in_order((*report.findings, *in_playback), ready.constraints),
         )
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(

@@ -270,14 +270,13 @@ def findings(
 
 
 def in_order(findings: Iterable[Finding], constraints: Sequence[Constraint]) -> tuple[Finding, ...]:
-    """Findings by constraint and then in time; those of no constraint come last, in their order."""
+    """Findings by constraint and then in time; those of none of these come last, in their order."""
     places = {row.name: c for c, row in reversed([*enumerate(constraints)])}
-
-    def place(finding: Finding) -> tuple[int, float]:
-        c = places.get(finding.constraint, len(places))
-        return (c, finding.frame_start) if c < len(places) else (len(constraints), 0)
-
-    return tuple(sorted(findings, key=place))
+    ours, others = list[Finding](), list[Finding]()
+    for each in findings:
+        (ours if each.constraint in places else others).append(each)
+    ours.sort(key=lambda each: (places[each.constraint], each.frame_start))
+    return (*ours, *others)
 
 
 def _missed(baked: Baked) -> Iterator[Finding]:

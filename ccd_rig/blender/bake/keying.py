@@ -98,8 +98,7 @@ def _without_keys(armature_object: bpy.types.Object, bones: Sequence[str], start
         pose_bone = armature_object.pose.bones[bone]
         names = (rotation_modes.rotation_channel(pose_bone)[0], "location")
         present = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
-        modes = pose_bone.bl_rna.properties[MODE].enum_items
-        present[MODE] = [float(modes[pose_bone.rotation_mode].value)]
+        present[MODE] = [float(rotation_modes.number_of_mode(pose_bone.rotation_mode))]
         values[bone] = present | started.get(bone, {})
     return values
 

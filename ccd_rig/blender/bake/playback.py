@@ -36,7 +36,7 @@ from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
-from ..rig import rotation_modes
+from ..rig import clamps, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback
 from ..scene.targets import TargetRows
@@ -82,9 +82,9 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
     measuring_all = _results(armature_object, motion, samples, solver)
-    results, found = yield from paced(measuring_all, measured)
+    results, between = yield from paced(measuring_all, measured)
     taken = yield from paced(_taken_off(task, motion), measured)
-    return Check(len(frames), tuple(results)), (*found, *taken)
+    return Check(len(frames), tuple(results)), (*between, *taken)
 
 
 def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
@@ -156,7 +156,7 @@ def _results(
     # Of keyed frames the report has the errors by influence.
     is_keyed = np.isin(frames, bake_frames.frames)
     is_whole = (samples.shown.influences >= 1.0) & np.isfinite(distances) & np.isfinite(angles)
-    found = missed_between(samples.shown, errors, is_whole & ~is_keyed[:, None], solver)
+    between = missed_between(samples.shown, errors, is_whole & ~is_keyed[:, None], solver)
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
     keyed = measuring.transforms(bake_frames, motion.keyed)
@@ -183,7 +183,7 @@ def _results(
                 causes=worst.causes,
             )
         )
-    return results, tuple(found)
+    return results, tuple(between)
 
 
 class _Deviation(NamedTuple):
@@ -388,15 +388,13 @@ def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator
     ]
     channels += [(name, "location") for name in bones]
     yield from obstacles(armature_object, channels, Destination.CURRENT_ACTION)
-    yield from acting_constraints(armature_object, bones)
+    yield from disturbances(armature_object, bones)
 
 
-def acting_constraints(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
+def disturbances(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
     """Yield Blender's constraints that act on bones of these names, in words."""
     for bone in armature_object.pose.bones:
-        for constraint in bone.constraints:
-            if constraint.mute or constraint.influence == 0.0:
-                continue
+        for constraint in clamps.acting_constraints(bone):
             turned = [bone.name]
             if constraint.type in ("IK", "SPLINE_IK"):
                 turned = [

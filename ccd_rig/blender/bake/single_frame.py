@@ -36,7 +36,7 @@ from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_j
 from .keying import all_locked
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
-from .playback import acting_constraints
+from .playback import disturbances
 from .report import MET
 from .settings import BakeSettings
 from .shot import FrameSolver
@@ -239,7 +239,7 @@ def overruled(
     """
     chains = [constraint_list.chain_of(armature_object, row) for row in solved.constraints]
     names = list(dict.fromkeys(bone.name for chain in chains for bone in chain))
-    if next(acting_constraints(armature_object, names), None) is None:
+    if next(disturbances(armature_object, names), None) is None:
         return
     shown = armature_object.evaluated_get(seen())
     scale = max(abs(each) for each in shown.matrix_world.to_scale())
@@ -251,4 +251,4 @@ def overruled(
         turn = nearest_rotation(free.to_3x3()).rotation_difference(nearest_rotation(bone.matrix.to_3x3()))
         if distance * scale > settings.position_tolerance or angle_of(turn) > settings.angle_tolerance:
             moved.append(name)
-    yield from acting_constraints(armature_object, moved)
+    yield from disturbances(armature_object, moved)

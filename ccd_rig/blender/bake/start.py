@@ -24,7 +24,7 @@ from ..properties import stored_poses
 from ..properties.constraint_values import Constraint
 from ..properties.stored_poses import FOLLOWED, MODE, POSE, Values, followed, pose_of
 from ..rig.armature import RigLayout
-from ..rig.rotation_modes import CHANNELS, rotation_channel, rotation_of
+from ..rig.rotation_modes import CHANNELS, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import whole_chain
 from ..solve.methods import Reference
@@ -95,10 +95,7 @@ class StoredCurves:
 
 def noted_mode(pose_bone: bpy.types.PoseBone, noted: Mapping[str, Sequence[float]]) -> str | None:
     """The rotation mode of noted values: the present one where none is noted; None without a rotation."""
-    mode = pose_bone.rotation_mode
-    if MODE in noted:
-        modes = pose_bone.bl_rna.properties[MODE].enum_items
-        mode = next((each.identifier for each in modes if each.value == noted[MODE][0]), "")
+    mode = mode_of_number(noted[MODE][0]) if MODE in noted else pose_bone.rotation_mode
     return mode if mode in CHANNELS and CHANNELS[mode][0] in noted else None
 
 

@@ -465,19 +465,17 @@ class Session:
 
     def _as_limits_show(self, reading: armature.RigReading) -> armature.RigReading:
         """The reading with bones as Limit Rotation shows them: Blender leaves their channels outside."""
-        joints, pose = reading.skeleton.joints, reading.pose
-        for j, (name, joint) in enumerate(zip(reading.bones, joints, strict=True)):
-            if _acting_limit(self._bone(name)) is None:
-                continue
+        rotations, whole = list(reading.pose.rotations), list[Quaternion]()
+        for j, (name, joint) in enumerate(zip(reading.bones, reading.skeleton.joints, strict=True)):
             rest = joint.rest_rotation
             if joint.parent >= 0 and joint.inherit_rotation:
-                rest = forward_kinematics(reading.skeleton, pose)[joint.parent].rotation @ rest
-            turned = (rest.inverted() @ _shown_rotation(self._evaluated.pose.bones[name])).normalized()
-            if abs(turned.dot(pose.rotations[j])) < 1.0 - TURNED:
-                rotations = list(pose.rotations)
-                rotations[j] = turned.freeze()
-                pose = Pose(tuple(rotations), pose.translations)
-        return replace(reading, pose=pose)
+                rest = whole[joint.parent] @ rest
+            if _acting_limit(self._bone(name)) is not None:
+                shown = (rest.inverted() @ _shown_rotation(self._evaluated.pose.bones[name])).normalized()
+                if abs(shown.dot(rotations[j])) < 1.0 - TURNED:
+                    rotations[j] = shown.freeze()
+            whole.append(rest @ rotations[j])
+        return replace(reading, pose=Pose.trusted(tuple(rotations), reading.pose.translations))
 
     def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
         """Take over a prepared drag; `moved`: joints of the reading that it may move."""

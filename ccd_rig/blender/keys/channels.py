@@ -119,11 +119,12 @@ def numbered(thing: bpy.types.Object) -> Iterator[tuple[str, str]]:
 
     Scripts may write them. Blender itself and all that compares data paths name the bone.
     """
+    bones = () if thing.pose is None else thing.pose.bones
     curves = [curve for _, curves in played(thing) for curve in curves] + list(drivers_of(thing))
     for curve in curves:
         match = _NUMBERED.match(curve.data_path)
-        if match is not None and int(match[1]) < len(thing.pose.bones):
-            bone = thing.pose.bones[int(match[1])]
+        if match is not None and int(match[1]) < len(bones):
+            bone = bones[int(match[1])]
             yield curve.data_path, bone.path_from_id() + curve.data_path[match.end() :]
 
 

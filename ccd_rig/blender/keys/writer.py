@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import Twin, foreach
+from ..rig.rotation_modes import Twin, foreach, number_of_mode
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -110,8 +110,7 @@ def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -
     for curve in curves:
         if curve.data_path in paths and channels.plays(curve):
             pose_bone = armature_object.pose.bones[paths[curve.data_path]]
-            known = pose_bone.bl_rna.properties["rotation_mode"].enum_items
-            present = known[pose_bone.rotation_mode].value
+            present = number_of_mode(pose_bone.rotation_mode)
             if any(round(key.co[1]) != present for key in curve.keyframe_points):
                 yield (
                     f"Bone '{pose_bone.name}': its rotation mode changes by keys, so keys of one mode would "

@@ -29,6 +29,7 @@ from ..rig.rotation_modes import (
     CHANNELS,
     Watched,
     channel_values,
+    mode_of_number,
     read_rotations,
     rotation_channel,
     rotation_of,
@@ -352,8 +353,7 @@ def rotations_at(
         mode = pose_bone.rotation_mode
         keyed_mode = played.get(pose_bone.path_from_id("rotation_mode"))
         if keyed_mode:
-            items = pose_bone.bl_rna.properties["rotation_mode"].enum_items
-            mode = next((item.identifier for item in items if item.value == int(keyed_mode[0])), mode)
+            mode = mode_of_number(int(keyed_mode[0])) or mode
         channel, _ = CHANNELS[mode]
         values = list(getattr(pose_bone, channel))
         for index, value in played.get(pose_bone.path_from_id(channel), {}).items():

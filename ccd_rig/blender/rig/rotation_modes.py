@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import bpy
 import numpy as np
 from mathutils import Euler, Quaternion
 from numpy.typing import ArrayLike, NDArray
@@ -169,6 +170,17 @@ _UNDETERMINED = 1e-6
 def rotation_channel(pose_bone: Any) -> tuple[str, int]:
     """Return the property with the bone's rotation in its present mode, and the number of its values."""
     return CHANNELS[pose_bone.rotation_mode]
+
+
+def number_of_mode(mode: str) -> int:
+    """Return the number of a rotation mode in Blender's list, which F-curves and files hold."""
+    return int(bpy.types.PoseBone.bl_rna.properties["rotation_mode"].enum_items[mode].value)
+
+
+def mode_of_number(number: float) -> str:
+    """Return the rotation mode with a number in Blender's list, empty if there is none."""
+    modes = bpy.types.PoseBone.bl_rna.properties["rotation_mode"].enum_items
+    return next((each.identifier for each in modes if each.value == number), "")
 
 
 def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: str) -> None:

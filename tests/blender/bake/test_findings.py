@@ -524,15 +524,15 @@ def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake
         row = rigs.reach(rig, "bone_1", goal, "High", chain_length=1)
     row.enabled = kind != "off"
     report = run(bake, rig, 3, constraints=("Low", "High") if kind == "too" else ("Low",))
-    found = of(report, "TAKEN")
-    assert bool(found) == taken
+    findings = of(report, "TAKEN")
+    assert bool(findings) == taken
     if taken:
-        ((first, last, far, bone),) = [(f.frame_start, f.frame_end, f.distance, f.bone) for f in found]
+        ((first, last, far, bone),) = [(f.frame_start, f.frame_end, f.distance, f.bone) for f in findings]
         assert (first, last, bone) == (1, 3, "bone_1")
         # The bone's end, or of a planted bone its head.
         assert far == pytest.approx(math.sqrt(2.0) * (1.0 if kind == "planted" else 2.0), abs=1e-4)
         assert not report.is_sound
         assert not report.reaches_all
-        assert found[0].words() in report.summary()
+        assert findings[0].words() in report.summary()
     elif kind != "too":
         assert report.is_sound

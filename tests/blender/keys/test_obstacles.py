@@ -204,6 +204,13 @@ def test_keys_beyond_the_turn_of_a_cycle_are_refused(channels, writing, errors, 
     write_keys(writing, *arguments)
 
 
+def test_a_path_of_bones_on_an_object_without_bones_plays_on_none(channels):
+    lamp = rigs.keyed(rigs.empty("Lamp"), {1: (0, 0, 0)})
+    for curve in channels.fcurves_of(lamp):
+        curve.data_path = "pose.bones[0].location"
+    assert list(channels.numbered(lamp)) == []
+
+
 @pytest.mark.parametrize(
     ("place", "destination"),
     [

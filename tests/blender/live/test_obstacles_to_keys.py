@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bpy
 import pytest
+import rigs
 from shown import SHOWN, off
 
 
@@ -20,13 +21,7 @@ def modified(rig, curve):
 
 
 def tweaked(rig, curve):
-    animation = rig.animation_data
-    track = animation.nla_tracks.new()
-    strip = track.strips.new("Strip", 1, animation.action)
-    animation.action = None
-    track.select = strip.select = True
-    animation.nla_tracks.active = track
-    animation.use_tweak_mode = True
+    rigs.tweak(rig)
 
 
 def keyed(ext, rig):

@@ -656,13 +656,8 @@ def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, t
     key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
     file = str(tmp_path / "setup.json")
     bpy.ops.ccd_rig.setup_save(filepath=file)
-    animation, kept = rig.animation_data, influence_keys(rig, "Hand")
-    track = animation.nla_tracks.new()
-    strip = track.strips.new("Strip", 21, animation.action)
-    animation.action = None
-    track.select = strip.select = True
-    animation.nla_tracks.active = track
-    animation.use_tweak_mode = True
+    kept = influence_keys(rig, "Hand")
+    rigs.tweak(rig, start=21)
     fails(bpy.ops.ccd_rig.setup_save, "leave tweak mode", filepath=str(tmp_path / "tweaked.json"))
     assert not (tmp_path / "tweaked.json").exists()
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}

@@ -812,11 +812,7 @@ def test_a_cycle_of_strips_is_walked_again(ext, channels):
 def test_another_action_is_not_played_while_a_strip_is_tweaked(ext):
     rig = walks.walk(ext)
     animation, action = rig.animation_data, rig.animation_data.action
-    track = animation.nla_tracks.new()
-    strip = track.strips.new("walk", 1, action)
-    animation.action = None
-    track.select = strip.select = True
-    animation.use_tweak_mode = True
+    rigs.tweak(rig)
     refused("an NLA strip is being tweaked: leave tweak mode", rig, curve(*LINE), cycle=action.copy())
     assert animation.use_tweak_mode
 
