@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import bpy
 
@@ -92,8 +92,7 @@ def bake_steps(
         CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
     with clamps.suspended():
-        shares = SharedBake(solved=solved, can_change=can_change)
-        return (yield from bake_in_shared_scene(scene, armature_object, settings, shares))
+        return (yield from bake_in_shared_scene(scene, armature_object, settings, None, solved, can_change))
 
 
 def solve_steps(
@@ -107,34 +106,32 @@ def solve_steps(
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     with clamps.suspended():
-        task = yield from _prepared(scene, armature_object, settings, SharedBake())
+        task = yield from _prepared(scene, armature_object, settings)
         # Only the whole shot can tell whether a motion was baked before.
         return (yield from shot.solve(task._replace(is_rebake=False)))
 
 
-@dataclass
-class SharedBake:
-    """The resources that the bakes of several armatures share."""
-
-    # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
-    scene: SharedScene | None = None
-    clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
-    can_change: bool = True  # whether the file may be edited between two items of the bake
-    solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
-
-
 def bake_in_shared_scene(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    shared: SharedScene | None,
+    solved: shot.SolvedElsewhere | None = None,
+    can_change: bool = True,
 ) -> Steps[BakeReport]:
-    """Like `bake_steps` for one of several rigs. After the item with `is_last`, nothing can fail."""
+    """Like `bake_steps` for one of several rigs, which `shared` evaluates; None for a bake alone.
+
+    After the item with `is_last`, nothing can fail.
+    """
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     before, addresses = _names(scene, armature_object), _addresses(armature_object)
     changed = f"{before[1]} was changed while it was baked: bake once more"
+    preparing = _prepared(scene, armature_object, settings, shared, solved, can_change)
     try:
         with (
             contextlib.ExitStack() as undo,
-            contextlib.closing(_written(scene, armature_object, settings, shares, undo)) as steps,
+            contextlib.closing(_written(preparing, undo)) as steps,
         ):
             while not isinstance(item := advance(steps), Ended):
                 yield item
@@ -181,16 +178,10 @@ def _addresses(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
     return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
 
 
-def _written(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    settings: BakeSettings,
-    shares: SharedBake,
-    undo: contextlib.ExitStack,
-) -> Steps[BakeReport]:
+def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[BakeReport]:
     """Sample, solve, write, measure and check; `undo` gets the callbacks that take everything back."""
-    task = yield from _prepared(scene, armature_object, settings, shares)
-    clock, ready = shares.clock, task.ready
+    task = yield from preparing
+    scene, armature_object, ready, settings, clock = *task[:4], Clock()
     bake_frames = yield from clock.run(shot.solve(task))
     started = time.perf_counter()
     motion = keyed_motion(bake_frames)
@@ -267,7 +258,12 @@ def _begun(settings: BakeSettings) -> Progress:
 
 
 def _prepared(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    shared: SharedScene | None = None,
+    solved: shot.SolvedElsewhere | None = None,
+    can_change: bool = True,
 ) -> Steps[shot.Task]:
     """Check the set-up, and look up everything that the bake needs before its first frame."""
     prepared = _begun(settings)
@@ -281,7 +277,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
-    state = present_state(armature_object) if shares.can_change else None
+    state = present_state(armature_object) if can_change else None
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it
@@ -314,8 +310,8 @@ def _prepared(
         settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
         obstacle,
         is_body_free,
-        shares.scene,
-        shares.solved,
+        shared,
+        solved,
     )
 
 

@@ -68,19 +68,15 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     samples = _PlaybackSamples.empty(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
-    yield measured
+    yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        requests = [(frame, True) for frame in frames.tolist()]
-        if shared is not None:
-            shared.want(armature_object, requests)
-        for f, each in enumerate(requests):
-            progress = Progress(each[0], f, len(frames), "checked")
-            if shared is not None and shared.waits(armature_object, *each):
-                yield progress._replace(meets=True)  # all armatures have their keys by then
-            samples.store(f, playing.play(*each), playing)
+        for f, frame in enumerate(frames.tolist()):
+            if shared is not None:
+                yield Progress(frame, f, len(frames), "checked", next_frame=frame)
+            samples.store(f, playing.play(frame, True), playing)
             if shared is None or f == len(frames) - 1:
-                yield progress._replace(done=f + 1)
+                yield Progress(frame, f + 1, len(frames), "checked")
     measuring_all = _results(armature_object, motion, samples, solver)
     results, between = yield from paced(measuring_all, measured)
     taken = yield from paced(_taken_off(task, motion), measured)
