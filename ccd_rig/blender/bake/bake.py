@@ -17,7 +17,7 @@ from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..checks import Ready
 from ..keys.writer import BoneKeys, Destination, repeated_bones
-from ..properties import pose_library, renamed_bones, solver_settings
+from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
 from ..scene.evaluation import metres_per_unit
 from ..scene.ground import require_ground
@@ -201,10 +201,12 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
-    start.note_settings(action, task.fingerprint, undo)
-    if ready.body is not None and not ready.body.keeps:
-        start.note_followed(action, ready.body.bone, undo)
+    start.store(action, start.SETTINGS, task.fingerprint, undo)
     if ready.body is not None:
+        if not ready.body.keeps:  # keys of this bone come from planted bones
+            followed = stored_poses.followed(action)
+            bones = [*followed, *{ready.body.bone}.difference(followed)]
+            start.store(action, stored_poses.FOLLOWED, bones, undo)
         helps = ready.body.bone if motion.bake_frames.helped else ""
         start.note_helped(action, armature_object, helps, undo)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
-from ...maths.batch import Array, angles_between, inverse, length, move, unit
+from ...maths.batch import Array, Mask, angles_between, inverse, length, move, unit
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
@@ -29,8 +29,7 @@ from ..properties.constraint_values import Constraint
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
-from ..solve.constraint_goals import chain_joints
-from ..solve.methods import groups
+from ..solve.methods import chain_joints, groups
 from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, rotated_joints
@@ -56,8 +55,6 @@ from .report import (
 )
 from .report import SEEN as SEEN_TURN
 from .shot import Task
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -403,7 +400,11 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
         elif c in targets_of:
             targets = targets_of[c]
-            still = [*_still(targets, in_force, baked.solver.position_tolerance)]
+            steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= baked.solver.position_tolerance
+            resting = batch.runs(steps & in_force[1:] & in_force[:-1])
+            still = [
+                slice(run.start, run.stop + 1) for run in resting if run.stop + 1 - run.start >= STILL_FRAMES
+            ]
             if not still:
                 continue
             misses = baked.world(baked.reached(c)) - targets
@@ -414,14 +415,6 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
                 if strays[row] > least:
                     far = float(strays[row])
                     yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
-
-
-def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
-    """Runs of frames in which world points (F, 3) are at rest."""
-    steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
-    for run in batch.runs(steps & in_force[1:] & in_force[:-1]):
-        if run.stop + 1 - run.start >= STILL_FRAMES:
-            yield slice(run.start, run.stop + 1)
 
 
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
@@ -530,12 +523,8 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
     The report is without playback, counts of keys, warnings and time. `action` is the name of that with the
     keys.
     """
-    bake_frames, settings, solver, body = (
-        motion.bake_frames,
-        task.settings,
-        task.solving.solver,
-        task.ready.body,
-    )
+    bake_frames, settings = motion.bake_frames, task.settings
+    solver, body = task.solving.solver, task.ready.body
     placed = measuring.transforms(bake_frames, motion.keyed)
     yield
     keyed = blended = yield from measuring.errors(bake_frames, *placed)
@@ -546,9 +535,20 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
         bake_frames.states[row] = {
             c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
         }
-    ended = _ended(bake_frames)
+    codes = {name: code for code, name in enumerate(STATUSES)}
+    ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
+    for row, states in bake_frames.states.items():
+        ended[row] = [codes[states.get(c, REACHED)] for c in range(len(bake_frames.constraints))]
     baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
-    entries = _entries(bake_frames, ended, (distances, angles), keyed)
+    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
+    columns = (distances, keyed[0], bake_frames.influences, angles, keyed[1])
+    entries = Entries(
+        tuple(constraint.name for constraint in bake_frames.constraints),
+        bake_frames.frames[in_force[0]],
+        in_force[1].astype(np.int16),
+        ended[in_force],
+        *(each[in_force] for each in columns),
+    )
     yield
     slips = foot_slips(task, bake_frames, entries)
     yield
@@ -712,40 +712,6 @@ def _ground(task: Task, baked: Baked) -> Ground | None:
     _, meshes = ground_of_rig(task.armature_object)
     points = baked.world(baked.heads[:, chains]).reshape(-1, 3) if meshes else np.zeros((0, 3))
     return rig_ground(task.scene, task.armature_object, frames, points, room)
-
-
-def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:
-    """(F, C) numbers of the statuses of constraints at each frame."""
-    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
-    ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
-    constraints = range(len(bake_frames.constraints))
-    for row, each in states.items():
-        ended[row] = [codes[each.get(c, REACHED)] for c in constraints]
-    return ended
-
-
-def _entries(
-    bake_frames: BakeFrames,
-    ended: NDArray[np.uint8],
-    missed: tuple[Array, Array],
-    keyed: tuple[Array, Array],
-) -> Entries:
-    """An entry for each active constraint at each frame.
-
-    Args:
-        bake_frames: solved.
-        ended: (F, C) numbers of their statuses.
-        missed, keyed: (F, C) distances and angles of the solved motion, and of the keyed motion.
-    """
-    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
-    columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
-    return Entries(
-        tuple(constraint.name for constraint in bake_frames.constraints),
-        bake_frames.frames[in_force[0]],
-        in_force[1].astype(np.int16),
-        ended[in_force],
-        *(each[in_force] for each in columns),
-    )
 
 
 def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:

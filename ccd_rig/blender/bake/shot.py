@@ -32,8 +32,7 @@ from ..scene.evaluation import Frames, Samples, Shown
 from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene, script_handlers
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import chain_joints, whole_chain
-from ..solve.methods import FrameSolveSettings, Reference
+from ..solve.methods import FrameSolveSettings, Reference, chain_joints, whole_chain
 from ..solve.planting import support_chains
 from . import body_motion, frame_selection, measuring
 from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders

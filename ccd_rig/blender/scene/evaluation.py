@@ -204,10 +204,6 @@ class Shown(NamedTuple):
     places: list[Matrix]  # see `TargetReader.look`
     numbers: list[float]  # see `TargetReader.numbers`
 
-    def shows_bones_of(self, other: Shown) -> bool:
-        """Whether all bones have the same values as in another frame, to the bit."""
-        return self.layout is other.layout and self.bones.tobytes() == other.bones.tobytes()
-
 
 @dataclass(frozen=True)
 class Samples:
@@ -346,9 +342,10 @@ class FrameReader:
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """Convert the bones of R frames; see `samples`."""
-        last = self._last
-        if len(shown) == 1 and last is not None and last[0].shows_bones_of(shown[0]):
-            return last[1]
+        if len(shown) == 1 and self._last is not None:
+            last, rig = self._last
+            if last.layout is shown[0].layout and last.bones.tobytes() == shown[0].bones.tobytes():
+                return rig
         seen = [row.bones for row in shown]
         try:
             rig = shown[0].layout.rows(self.armature_object, seen)

@@ -59,7 +59,9 @@ class SharedScene:
     ) -> None:
         """Make the scene evaluate an armature object and everything that is read with it.
 
-        Bones that are not referred to keep no frame's pose in it.
+        Objects outside of the scene are evaluated only as far as objects in it depend on them: a constraint
+        depends on the transform of an object or on one bone, a driver on one property. Bones that are not
+        referred to keep no frame's pose in it.
 
         Args:
             armature_object: its transform is evaluated.
@@ -70,7 +72,15 @@ class SharedScene:
         for first in range(0, max(len(evaluated), len(paths)), PROBED):
             probe = bpy.data.objects.new(ISOLATED, None)
             self._probes.append(probe)
-            _refer(probe, armature_object, evaluated[first : first + PROBED], paths[first : first + PROBED])
+            for obj, bone in evaluated[first : first + PROBED]:
+                constraint: Any = probe.constraints.new("COPY_LOCATION")
+                constraint.target, constraint.subtarget = obj, bone
+            if numbers := paths[first : first + PROBED]:
+                driver = probe.driver_add("location", 0).driver
+                driver.type = "SUM"
+                for path in numbers:
+                    source = driver.variables.new().targets[0]
+                    source.id, source.data_path = armature_object, path
             self.isolated.collection.objects.link(probe)
 
     def show(self, objects: Sequence[bpy.types.Object]) -> None:
@@ -214,28 +224,6 @@ def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
     depsgraph = isolated.view_layers[0].depsgraph
     assert depsgraph is not None  # frame_set makes it
     return depsgraph
-
-
-def _refer(
-    probe: bpy.types.Object,
-    armature_object: bpy.types.Object,
-    references: Sequence[tuple[bpy.types.Object, str]],
-    paths: Sequence[str],
-) -> None:
-    """Make an empty depend on objects and bones, and on numbers of the armature object.
-
-    Objects outside of the scene are evaluated only as far as objects in it depend on them: a constraint
-    depends on the transform of an object or on one bone, a driver on one property.
-    """
-    for obj, bone in references:
-        constraint: Any = probe.constraints.new("COPY_LOCATION")
-        constraint.target, constraint.subtarget = obj, bone
-    if paths:
-        driver = probe.driver_add("location", 0).driver
-        driver.type = "SUM"
-        for path in paths:
-            source = driver.variables.new().targets[0]
-            source.id, source.data_path = armature_object, path
 
 
 def _with_dependencies(
