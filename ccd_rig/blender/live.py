@@ -307,8 +307,9 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
-    if _lags(set_up, depsgraph):
-        return False
+    for thing, bone in objects_of(set_up.reader.targets.sources):
+        if bone and bone not in thing.evaluated_get(depsgraph).pose.bones:  # Edit Mode has just renamed it
+            return False
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
     lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
@@ -342,14 +343,6 @@ def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
                     f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
                     "hidden: show it, or use Solve Pose and Bake, which do"
                 )
-
-
-def _lags(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether Blender has not evaluated a target's bone by its name: Edit Mode has just renamed it."""
-    return any(
-        bool(bone) and bone not in thing.evaluated_get(depsgraph).pose.bones
-        for thing, bone in objects_of(set_up.reader.targets.sources)
-    )
 
 
 def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
@@ -523,8 +516,11 @@ def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.typ
             changed = True
             names = {bone for bones in targets.values() for rig, bone in bones if rig == armature_object}
             ahead |= bones_ahead(armature_object, depsgraph, preview, names)
-        if preview.notes() != notes:
-            _redraw()
+        if preview.notes() != notes:  # the panel shows them
+            for window in bpy.context.window_manager.windows:
+                for area in window.screen.areas:
+                    if area.type == "VIEW_3D":
+                        area.tag_redraw()
     return changed
 
 
@@ -569,14 +565,6 @@ def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph 
         return False
     evaluated = armature_object.evaluated_get(depsgraph)
     return evaluated.is_evaluated and armature_object.visible_get(view_layer=depsgraph.view_layer)
-
-
-def _redraw() -> None:
-    """Redraw the sidebar, whose panel shows the notes of previews."""
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
 
 
 # --- ends ---------------------------------------------------------------------------------------------------

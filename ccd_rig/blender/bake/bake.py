@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import bpy
+import numpy as np
 
 from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
+from ...maths.batch import Array
 from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from .. import checks
@@ -25,10 +27,10 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .findings import in_order, measured_report
+from .findings import in_order, measured_report, planting
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
-from .playback import play_steps
+from .playback import check_steps, play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
@@ -211,11 +213,15 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
         start.note_helped(action, armature_object, helps, undo)
 
     measuring = keying._replace(verb="measured")
-    outcome = measured_report(task, motion, action.name)
+    times: Array = np.zeros(0)  # of playback
+    places, checking = dict[int, Array](), Clock()
+    if settings.verify or planting(motion.bake_frames):
+        played = yield from (checking if settings.verify else clock).run(play_steps(task, motion.bake_frames))
+        times, places = played.shown.frames, played.planted
+    outcome = measured_report(task, motion, action.name, times, places)
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
-        checking = Clock()
-        check, in_playback = yield from checking.run(play_steps(task, motion))
+        check, in_playback = yield from checking.run(check_steps(task, motion, played))
         report = replace(
             report,
             check=replace(check, seconds=checking.seconds),

@@ -235,14 +235,9 @@ def _next(name: str, steps: Steps[BakeReport]) -> Progress:
     try:
         return next(steps)
     except CCDRigError as error:
-        if _is_named(name, str(error)):
+        # Bones and objects may have the same name.
+        before, quoted, _ = str(error).partition(f"'{name}'")
+        is_named = bool(quoted) and (not before or before.lower().endswith("armature "))
+        if is_named or str(error).startswith(f"{name}: "):
             raise
         raise RigError(f"{name}: {error}") from error
-
-
-def _is_named(name: str, words: str) -> bool:
-    """Whether a message names its armature; bones and objects may have the same name."""
-    if words.startswith(f"{name}: "):
-        return True
-    before, quoted, _ = words.partition(f"'{name}'")
-    return bool(quoted) and (not before or before.lower().endswith("armature "))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,7 +26,6 @@ from ...settings import Solver, SolverSettings, SolveStatus
 from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint
-from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
 from ..solve.methods import chain_joints, groups
@@ -517,11 +516,16 @@ def loop(baked: Baked) -> Loop | None:
 # The report -----------------------------------------------------------------------------------------------
 
 
-def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeReport]:
+def measured_report(
+    task: Task, motion: KeyedMotion, action: str, times: Array, places: Mapping[int, Array]
+) -> Work[BakeReport]:
     """Measure the keyed motion and the motion at full influence; yields after each constraint.
 
-    The report is without playback, counts of keys, warnings and time. `action` is the name of that with the
-    keys.
+    The report is without the check, counts of keys, warnings and time.
+
+    Args:
+        action: name of that with the keys.
+        times, places: of planted bones in playback, see `foot_slips`.
     """
     bake_frames, settings = motion.bake_frames, task.settings
     solver, body = task.solving.solver, task.ready.body
@@ -550,7 +554,7 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
         *(each[in_force] for each in columns),
     )
     yield
-    slips = foot_slips(task, bake_frames, entries)
+    slips = foot_slips(bake_frames, entries, times, places)
     yield
     frames_per_second = task.scene.render.fps / task.scene.render.fps_base
     ground = _ground(task, baked)
@@ -589,37 +593,25 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
     )
 
 
-def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[FootSlip, ...]:
+def foot_slips(
+    bake_frames: BakeFrames, entries: Entries, times: Array, places: Mapping[int, Array]
+) -> tuple[FootSlip, ...]:
     """Slips of planted bones in playback, one per constraint that plants a bone.
 
     Args:
-        task: its keys are written.
         bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
+        entries: of all constraints.
+        times: (P,) frames that were played.
+        places: by constraint that plants a bone, (P, 4, 4) places of the bone in the world.
     """
-    if bake_frames.tracks is None:
-        return ()
-    planting = [
-        c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
-    ]
-    frames = bake_frames.frames.astype(int).tolist()
-    tips = {c: task.armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
-    played: list[PlayedFrame] = []
-    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # of played, and of baked frames
-    with playback(task.scene, task.armature_object, bake_frames.constraints) as playing:
-        for frame in range(frames[0], frames[-1] + 1):
-            planted = _planted(bake_frames, planting, frames, frame)
-            if planted:
-                for c, f in planted.items():
-                    rows[c].append((len(played), f))
-                played.append(playing.play(float(frame), False))
-        worlds = playing.worlds(played)
-    slips = []
-    for c in planting:
-        at, baked = np.array(rows[c], np.int64).reshape(-1, 2).T
-        ends = worlds[at] @ np.array([played[k].matrices[tips[c]] for k in at]).reshape(-1, 4, 4)
-        held = bake_frames.tracks.worlds[baked]
-        heads = move(held, bake_frames.targets.points[baked, c])
-        away = length(ends[:, :3, 3] - heads, axis=-1)
+    slips, frames = [], bake_frames.frames.astype(int).tolist()
+    for c in planting(bake_frames):
+        every = np.arange(frames[0], frames[-1] + 1)
+        baked = np.array([_planted(bake_frames, c, frames, frame) for frame in every.tolist()])
+        played, baked = every[baked >= 0], baked[baked >= 0]
+        ends = places[c][np.searchsorted(times, played)]
+        held = bake_frames.planted_tracks.worlds[baked]
+        away = length(ends[:, :3, 3] - move(held, bake_frames.targets.points[baked, c]), axis=-1)
         turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])
         wanted = unit(bake_frames.targets.rotations[baked, c], axis=-1)
         worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
@@ -630,29 +622,30 @@ def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[F
                 float(entries.keyed_angle[entries.constraint == c].max()),
                 float(away.max(initial=0.0)),
                 float(angles_between(turned, wanted, axis=-1).max(initial=0.0)),
-                int(played[at[worst]].frame) if len(away) else frames[0],
+                int(played[worst]) if len(away) else frames[0],
             )
         )
     return tuple(slips)
 
 
-def _planted(
-    bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
-) -> dict[int, int]:
-    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` of its place.
+def planting(bake_frames: BakeFrames) -> list[int]:
+    """Constraints that plant a bone at any frame."""
+    tracks = bake_frames.tracks
+    every = () if tracks is None else tracks.support_chains.constraints
+    return [c for c in every if (bake_frames.influences[:, c] > 0.0).any()]
+
+
+def _planted(bake_frames: BakeFrames, c: int, frames: Sequence[int], frame: int) -> int:
+    """The row of `bake_frames` with the place of a bone that is planted at a frame; -1 if it is not.
 
     Between two keys a bone is planted if both hold it, without a target and in all components.
     """
     after = bisect.bisect_left(frames, frame)
+    constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
     if frames[after] == frame:
-        return {c: after for c in planting if bake_frames.influences[after, c] > 0.0}
-    return {
-        c: after
-        for c in planting
-        if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
-        and not bake_frames.constraints[c].target
-        and all(bake_frames.constraints[c].holds)
-    }
+        return after if influences[after] > 0.0 else -1
+    is_free = bool(constraint.target) or not all(constraint.holds)
+    return -1 if is_free or min(influences[after - 1 : after + 1]) <= 0.0 else after
 
 
 def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:

@@ -248,7 +248,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     joints = list(bake_frames.skeleton.chain(constraint.tip))
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
-    for alike in _equal_rows(lengths):
+    kinds = np.zeros(len(rows), np.intp)
+    if (lengths != lengths[:1]).any():
+        kinds = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
+    for alike in (np.flatnonzero(kinds == k) for k in range(int(kinds.max()) + 1)):
         skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
@@ -256,14 +259,6 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
-
-
-def _equal_rows(values: Array) -> list[Rows]:
-    """Groups of equal rows of (R, K)."""
-    if (values == values[:1]).all():
-        return [np.arange(len(values))]
-    which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
-    return [np.flatnonzero(which == k) for k in range(int(which.max()) + 1)]
 
 
 def _along(lengths: Array) -> Array:

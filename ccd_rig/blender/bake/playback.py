@@ -55,17 +55,13 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Finding, ...]]]:
-    """Evaluate all whole frames of the range, and all keyed frames; the keys are written.
-
-    Returns the check, and what it finds between keys.
-    """
-    armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
-    solver = task.solving.solver
+def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[PlaybackSamples]:
+    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+    armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
-    samples = _PlaybackSamples(armature_object, bake_frames, frames, tolerances)
+    samples = PlaybackSamples(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
@@ -76,7 +72,16 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
             samples.store(f, playing.play(frame, True), playing)
             if shared is None or f == len(frames) - 1:
                 yield Progress(frame, f + 1, len(frames), "checked")
-    measuring_all = _results(armature_object, motion, samples, solver)
+    return samples
+
+
+def check_steps(
+    task: Task, motion: KeyedMotion, samples: PlaybackSamples
+) -> Steps[tuple[Check, tuple[Finding, ...]]]:
+    """The check of a played bake, and what it finds between keys."""
+    frames = samples.shown.frames
+    measured = Progress(frames[-1], 0, len(frames), "measured")
+    measuring_all = _results(task.armature_object, motion, samples, task.solving.solver)
     results, between = yield from paced(measuring_all, measured)
     taken = yield from paced(_taken_off(task, motion), measured)
     return Check(len(frames), tuple(results)), (*between, *taken)
@@ -141,7 +146,7 @@ def _carried_back(
 def _results(
     armature_object: bpy.types.Object,
     motion: KeyedMotion,
-    samples: _PlaybackSamples,
+    samples: PlaybackSamples,
     solver: SolverSettings,
 ) -> Work[tuple[list[PlaybackResult], tuple[Finding, ...]]]:
     """Errors of each active constraint in playback, and findings between keys; yields after each."""
@@ -222,7 +227,7 @@ def _worst_deviation(
     return float(distances[row].max()), float(angles[row].max()), row, causes
 
 
-class _PlaybackSamples:
+class PlaybackSamples:
     """Playback samples of F frames and J joints.
 
     Attributes:
@@ -231,6 +236,7 @@ class _PlaybackSamples:
         axes: (F, J, 4) rotations, armature space.
         tolerances: within which a target is unchanged, world metres and radians.
         strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
+        planted: by constraint that plants a bone, (F, 4, 4) places of the bone in the world.
     """
 
     def __init__(
@@ -257,6 +263,9 @@ class _PlaybackSamples:
         )
         self.heads, self.axes = (np.empty((count, len(self._slots), width)) for width in (3, 4))
         self.strayed = np.zeros((count, constraints, 2))
+        planting = [c for c, each in enumerate(bake_frames.constraints) if each.kind.plants]
+        self._tips = [bones.find(bake_frames.constraints[c].tip) for c in planting]
+        self.planted: dict[int, Array] = {c: np.empty((count, 4, 4)) for c in planting}
         rows = np.searchsorted(bake_frames.frames, frames).clip(max=len(bake_frames.frames) - 1)
         self._signs = np.sign(bake_frames.bones.stretches)[rows]  # of scales, between keys of the next key
 
@@ -287,6 +296,8 @@ class _PlaybackSamples:
         worlds = playing.worlds(self._latest)
         self.shown.worlds[frames] = worlds[:, :3, :3]
         self._compare(frames, *playing.targets(self._latest, worlds))
+        for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
+            places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
         poses = np.array([each.matrices[self._slots] for each in self._latest], np.float64)
         columns = poses[..., :3, :3]
         sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
