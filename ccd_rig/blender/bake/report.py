@@ -238,7 +238,7 @@ class Smoothed:
         who = ", ".join(self.constraints)
         angle = two_digits(math.degrees(self.angle))
         return (
-            f"{who}: smoothed at {span_words(self)}, up to {angle} degrees off the pose of each frame alone, "
+            f"{who}: smoothed at {self.span()}, up to {angle} degrees off the pose of each frame alone, "
             "which Solve has there"
         )
 
@@ -246,6 +246,12 @@ class Smoothed:
     def is_seen(self) -> bool:
         """Whether an animator would see it."""
         return self.angle >= SEEN
+
+    def span(self) -> str:
+        """Words such as "frame 40" or "frames 40 to 58"."""
+        if self.frame_start == self.frame_end:
+            return f"frame {self.frame_start:g}"
+        return f"frames {self.frame_start:g} to {self.frame_end:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +271,9 @@ class Helped:
 
     def words(self) -> str:
         """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
+        span = f"frame {self.frame_start:g}"
+        if self.frame_start != self.frame_end:
+            span = f"frames {self.frame_start:g} to {self.frame_end:g}"
         angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
         words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
         # Whole sentences: in parts a translation would not know where one ends.
@@ -280,14 +289,7 @@ class Helped:
             )
         elif names:
             words = f"'{self.turned}' turns by up to {angle} degrees, {names} up to {off} off for it"
-        return f"{', '.join(self.constraints)}: the body helps at {span_words(self)}: {words}"
-
-
-def span_words(run: Smoothed | Helped) -> str:
-    """Words on the frames of a run, such as "frame 40" or "frames 40 to 58"."""
-    if run.frame_start == run.frame_end:
-        return f"frame {run.frame_start:g}"
-    return f"frames {run.frame_start:g} to {run.frame_end:g}"
+        return f"{', '.join(self.constraints)}: the body helps at {span}: {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -768,16 +770,21 @@ class BakeReport:
             if trouble is Trouble.SLIDE:
                 same = [each for each in same if each.constraint not in planted]
             if same:
-                yield f"{same[0].words()}{_more(same)}"
+                more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+                yield f"{same[0].words()}{more}"
         yield "" if self.body is None else self.body.words()
         if seen := [each for each in self.smoothed if each.is_seen]:
-            yield f"smoothed at {span_words(seen[0])} ({seen[0].constraints[0]}){_more(seen)}"
+            more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
+            yield f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
         if self.helped:
-            yield f"{self.helped[0].words()}{_more(self.helped)}"
+            more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
+            yield f"{self.helped[0].words()}{more}"
         yield "" if self.loop is None else self.loop.words()
         yield self.advice().removeprefix("Bone ")
         if self.from_rest:
-            yield f"'{self.from_rest[0]}'{_more(self.from_rest)} posed without keys, baked from rest"
+            first, others = self.from_rest[0], len(self.from_rest) - 1
+            who = f"'{first}'" + (f" and {others} more" if others else "")
+            yield f"{who} posed without keys, baked from rest"
         if self.switched_to_fk:
             yield f"switched to FK: {', '.join(self.switched_to_fk)}"
         if self.keys != self.keys_before:
@@ -891,8 +898,3 @@ def write(words: str, path: str | os.PathLike[str] | int) -> None:
     except OSError as error:
         name = "standard output" if isinstance(path, int) else path
         raise WriteError(f"cannot write {name}: {error.strerror}") from error
-
-
-def _more(named: Sequence[object]) -> str:
-    """Words such as " and 2 more", where only the first of several is named; or empty."""
-    return f" and {len(named) - 1} more" if len(named) > 1 else ""

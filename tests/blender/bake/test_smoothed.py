@@ -81,14 +81,13 @@ def test_a_frame_that_is_named_has_two_ways(bake):
         assert largest == pytest.approx(math.degrees(ways.angle), abs=0.1)
 
 
-def test_words_and_json_name_them(ext, bake):
+def test_words_and_json_name_them(bake):
     rig = swinging()
     report, _ = baked(bake, rig, 1, FRAMES)
     seen = [ways for ways in report.smoothed if ways.is_seen]
     assert seen
-    span = ext.module("ccd_rig.blender.bake.report").span_words(seen[0])
-    assert f"; smoothed at {span} (Hand)" in report.summary()
-    assert seen[0].words().startswith(f"Hand: smoothed at {span}, up to ")
+    assert f"; smoothed at {seen[0].span()} (Hand)" in report.summary()
+    assert seen[0].words().startswith(f"Hand: smoothed at {seen[0].span()}, up to ")
     content = json.loads(report.to_json())["smoothed"]
     assert [each["words"] for each in content] == [ways.words() for ways in report.smoothed]
     assert content[0]["constraints"] == ["Hand"]
