@@ -156,19 +156,12 @@ def _getter(names: list[str]) -> _Getter:
 
 
 class SetUp(NamedTuple):
-    """Checked set-up that updates use until it is edited.
+    """Checked set-up that updates use until it is edited."""
 
-    Attributes:
-        ready: the constraints and their bones.
-        settings: of the solve of a frame.
-        reader: samples the armature and its targets.
-        state: see `state_of`.
-    """
-
-    ready: checks.Ready
-    settings: FrameSolveSettings
-    reader: FrameReader
-    state: Values
+    ready: checks.Ready  # the constraints and their bones
+    settings: FrameSolveSettings  # of the solve of a frame
+    reader: FrameReader  # samples the armature and its targets
+    state: Values  # see `state_of`
 
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
@@ -189,25 +182,16 @@ class SetUp(NamedTuple):
 
 @dataclass
 class Preview:
-    """State of a live armature.
+    """State of a live armature."""
 
-    Attributes:
-        set_up: None until an update needs it, after `forget`, and while there are errors.
-        sample: input of the shown pose; None if none is shown.
-        ground: below planted bones, where constraints lie on it.
-        solved: the shown pose; None if none is shown, or no constraint has influence.
-        shown: clamps with influence.
-        failure: message why no pose is shown; empty if one is shown.
-        partner: name of another live armature with which it is in a cycle of followers; empty if in none.
-    """
-
-    set_up: SetUp | None = None
-    sample: FrameSample | None = field(default=None, repr=False)
-    ground: PresentGround = field(default_factory=PresentGround)
+    set_up: SetUp | None = None  # None until an update needs it, after `forget`, and while there are errors
+    sample: FrameSample | None = field(default=None, repr=False)  # input of the shown pose, if one is shown
+    ground: PresentGround = field(default_factory=PresentGround)  # below planted bones, if they lie on it
+    # The shown pose; None if none is shown, or no constraint has influence.
     solved: SolvedFrame | None = field(default=None, repr=False)
-    shown: Collection[clamps.Place] = ()
-    failure: str = ""
-    partner: str = ""
+    shown: Collection[clamps.Place] = ()  # clamps with influence
+    failure: str = ""  # message why no pose is shown; empty if one is shown
+    partner: str = ""  # name of another live armature that follows it, and that it follows; or empty
 
     def forget(self) -> None:
         """Check the set-up and solve again at the next update."""
