@@ -55,11 +55,10 @@ def misses(
         (F, C) distances in world metres, (F, C) angles in radians, (F, C) mask: met at full influence alone.
     """
     bake_frames = motion.bake_frames
-    partly = bool(((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any())
-    pairs = zip(motion.blended, motion.full, strict=True)
-    if not partly and all(np.array_equal(a, b) for a, b in pairs):
+    if _plays_in_full(motion):
         return *blended, np.zeros(blended[0].shape, np.bool_)
     at_full = yield from residuals(bake_frames, motion.full)
+    partly = _are_partial(bake_frames)
     whole = bake_frames.influences >= 1.0
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
     of_joints = joint_influences(bake_frames)
@@ -82,6 +81,17 @@ def misses(
         for far, turned in ((distances, angles), at_full)
     )
     return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
+
+
+def _plays_in_full(motion: KeyedMotion) -> bool:
+    """Whether the blended motion is that at full influence, to the bit."""
+    pairs = zip(motion.blended, motion.full, strict=True)
+    return not _are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _are_partial(bake_frames: BakeFrames) -> bool:
+    """Whether a constraint has an influence between 0 and 1 at a frame."""
+    return bool(((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any())
 
 
 def _mixed_rows(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:

@@ -55,13 +55,13 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[PlaybackSamples]:
+def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
     """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
     armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
-    samples = PlaybackSamples(armature_object, bake_frames, frames, tolerances)
+    samples = _PlaybackSamples(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
@@ -76,7 +76,7 @@ def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[PlaybackSamples]:
 
 
 def check_steps(
-    task: Task, motion: KeyedMotion, samples: PlaybackSamples
+    task: Task, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Steps[tuple[Check, tuple[Finding, ...]]]:
     """The check of a played bake, and what it finds between keys."""
     frames = samples.shown.frames
@@ -146,7 +146,7 @@ def _carried_back(
 def _results(
     armature_object: bpy.types.Object,
     motion: KeyedMotion,
-    samples: PlaybackSamples,
+    samples: _PlaybackSamples,
     solver: SolverSettings,
 ) -> Work[tuple[list[PlaybackResult], tuple[Finding, ...]]]:
     """Errors of each active constraint in playback, and findings between keys; yields after each."""
@@ -227,7 +227,7 @@ def _worst_deviation(
     return float(distances[row].max()), float(angles[row].max()), row, causes
 
 
-class PlaybackSamples:
+class _PlaybackSamples:
     """Playback samples of F frames and J joints.
 
     Attributes:
@@ -245,8 +245,8 @@ class PlaybackSamples:
         count, constraints, bones = len(frames), len(bake_frames.constraints), rig.pose.bones
         self.tolerances, self._latest = tolerances, list[PlayedFrame]()  # not converted yet
         self._keyed = bake_frames.frames
-        self._slots = [bones.find(joint.name) for joint in bake_frames.skeleton.joints]
-        self._lengths = np.array([bones[slot].bone.length for slot in self._slots])  # without scale
+        self.slots = [bones.find(joint.name) for joint in bake_frames.skeleton.joints]
+        self.lengths = np.array([bones[slot].bone.length for slot in self.slots])  # without scale
         # At keyed frames targets should be unchanged; the places of planted bones are known.
         at = np.searchsorted(frames, bake_frames.frames)
         targets = TargetRows.empty(count, bake_frames.targets)
@@ -256,18 +256,18 @@ class PlaybackSamples:
         self.shown = replace(
             bake_frames,
             frames=frames,
-            lengths=np.zeros((count, len(self._slots))),
+            lengths=np.zeros((count, len(self.slots))),
             worlds=np.zeros((count, 3, 3)),
             influences=influences,
             targets=targets,
         )
-        self.heads, self.axes = (np.empty((count, len(self._slots), width)) for width in (3, 4))
+        self.heads, self.axes = (np.empty((count, len(self.slots), width)) for width in (3, 4))
         self.strayed = np.zeros((count, constraints, 2))
         planting = [c for c, each in enumerate(bake_frames.constraints) if each.kind.plants]
         self._tips = [bones.find(bake_frames.constraints[c].tip) for c in planting]
         self.planted: dict[int, Array] = {c: np.empty((count, 4, 4)) for c in planting}
         rows = np.searchsorted(bake_frames.frames, frames).clip(max=len(bake_frames.frames) - 1)
-        self._signs = np.sign(bake_frames.bones.stretches)[rows]  # of scales, between keys of the next key
+        self.signs = np.sign(bake_frames.bones.stretches)[rows]  # of scales, between keys of the next key
 
     def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
         """Store the next frame that `playing` has shown."""
@@ -298,14 +298,14 @@ class PlaybackSamples:
         self._compare(frames, *playing.targets(self._latest, worlds))
         for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
             places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
-        poses = np.array([each.matrices[self._slots] for each in self._latest], np.float64)
+        poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         columns = poses[..., :3, :3]
         sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
-        turned = columns * self._signs[frames][:, :, None] / np.maximum(sizes, 1e-30)
+        turned = columns * self.signs[frames][:, :, None] / np.maximum(sizes, 1e-30)
         rotations = np.moveaxis(turned, (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
-        lengths = self._lengths * sizes[..., 0, 1]
+        lengths = self.lengths * sizes[..., 0, 1]
         # Rounding is removed, as frames with equal lengths are measured at once.
         first = self.shown.lengths[0] if frames.start else lengths[0]
         self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)

@@ -84,7 +84,7 @@ class BakeSettings:
 
     frame_start: int
     frame_end: int
-    step: int = ranged(1, 1)
+    step: int = 1
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
@@ -232,6 +232,7 @@ _SHOWN: dict[str, dict[str, Any] | None] = {
     "step": {
         "name": "Frame Step",
         "description": "Frames from one solve to the next; the last frame is always solved",
+        "min": 1,
         "soft_max": 10,
     },
     "preroll": None,
