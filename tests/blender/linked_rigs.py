@@ -28,6 +28,15 @@ def overridden(rig, folder):
     return override_of(linked(rig, folder))
 
 
+def collected(rig):
+    """Move an armature from the scene's collection to one of its own, and return the armature."""
+    own = bpy.data.collections.new("Character")
+    bpy.context.scene.collection.children.link(own)
+    own.objects.link(rig)
+    bpy.context.scene.collection.objects.unlink(rig)
+    return rig
+
+
 def character(rig, folder):
     """Save an armature's collection as a library in a folder; in a new file, an override of all in it."""
     (own,) = rig.users_collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from linked_rigs import character
+from linked_rigs import character, collected
 from rigs import B
 
 
@@ -63,11 +63,7 @@ def test_another_rig_has_a_collection_of_its_own():
 @pytest.mark.parametrize("targets", [False, True], ids=["no targets", "with targets"])
 def test_an_overridden_character_gets_targets_beside_it(targets, tmp_path):
     """Blender adds nothing to an override of a collection, be it the rig's or that of its targets."""
-    rig = arms()
-    own = bpy.data.collections.new("Character")
-    bpy.context.scene.collection.children.link(own)
-    own.objects.link(rig)
-    bpy.context.scene.collection.objects.unlink(rig)
+    rig = collected(arms())
     if targets:
         add(rig, "hand.R")
         bpy.ops.object.mode_set(mode="OBJECT")

@@ -73,6 +73,8 @@ def keep_all_overrides(*_arguments: object) -> None:
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.override_library is not None:
             keep_overrides(obj)
+            # What Blender has noted as changed before the groups were there is lost in a resync.
+            obj.override_library.operations_update()
 
 
 register, unregister = _HANDLERS.register, _HANDLERS.unregister

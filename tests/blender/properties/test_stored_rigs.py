@@ -6,7 +6,7 @@ import bpy
 import pytest
 import rigs
 from installed import PACKAGE, leftovers
-from linked_rigs import overridden
+from linked_rigs import character, collected, overridden
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
 
 def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
     """Its library holds no group at all to compare with."""
-    made = overridden(rig, tmp_path)
+    made = character(collected(rig), tmp_path)
     goal = rigs.empty("Goal")
     rows.add(made, "Mine", "bone_2").target = goal
     made.ccd_rig.solver.max_iterations = 33
@@ -164,10 +164,13 @@ def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path)
     for _ in range(2):
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    (again,) = [each for each in bpy.data.objects if each.override_library]
-    assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
-    assert again.ccd_rig.solver.max_iterations == 33
-    assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
+    for is_synchronised in (False, True):
+        if is_synchronised:
+            again.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
+        (again,) = [each for each in bpy.data.objects if each.override_library]
+        assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
+        assert again.ccd_rig.solver.max_iterations == 33
+        assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
 
 
 def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):
