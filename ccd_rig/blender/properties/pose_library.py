@@ -25,6 +25,7 @@ from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..atomic_write import read, replacing
 from ..keys import channels
 from ..registration import STORED, UNANIMATED
+from ..rig import clamps
 from ..rig.rotation_modes import (
     CHANNELS,
     Watched,
@@ -250,7 +251,11 @@ def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 
 def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
-    """Return the present values of the bones' rotation channels; raises RigError if one is not a number."""
+    """Return the rotations of the bones' channels, or where Live shows others, those.
+
+    Raises:
+        RigError: a channel is not a number.
+    """
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
     widths = dict(CHANNELS[mode] for mode in modes)
@@ -258,8 +263,9 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     watched = Watched(len(pose_bones), widths, dict.fromkeys(widths, slots))
     seen = watched.values(watched.look(pose_bones)[None])
     rotations = read_rotations(pose_bones, slots, modes, seen)
-    quaternions = [Quaternion(rotation).freeze() for rotation in rotations[0].tolist()]
-    return PoseEntry(name, dict(zip(bones, quaternions, strict=True)))
+    own = zip(bones, map(Quaternion, rotations[0].tolist()), strict=True)
+    shown_now = clamps.shown_rotations(armature_object)
+    return PoseEntry(name, {bone: shown_now.get(bone, rotation).freeze() for bone, rotation in own})
 
 
 def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:

@@ -164,13 +164,12 @@ def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path)
     for _ in range(2):
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    for is_synchronised in (False, True):
-        if is_synchronised:
-            again.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
+    for _ in ("opened", "resynchronised"):
         (again,) = [each for each in bpy.data.objects if each.override_library]
         assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
         assert again.ccd_rig.solver.max_iterations == 33
         assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
+        again.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
 
 
 def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):
