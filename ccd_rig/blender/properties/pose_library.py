@@ -35,8 +35,8 @@ from ..rig.rotation_modes import (
     rotation_channel,
     rotation_of,
 )
-from . import constraint_list, renamed_bones
-from .active_rig import keep_overrides, linked_reference
+from . import active_rig, constraint_list, renamed_bones
+from .active_rig import keep_overrides, lost_name
 from .names import UniqueNames, named, unique_name
 
 DEFAULT_NAME = "Pose"
@@ -79,8 +79,11 @@ def _unique_names() -> Iterator[None]:
 
 
 def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Number a name that another pose has, after it was set."""
+    """Number a name that another pose has, after it was set; poses of an override's library keep theirs."""
     if _unique_already:
+        return
+    if lost := lost_name(self.id_data, "poses"):
+        self.name = lost  # calls this function once more
         return
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}
     free = unique_name(self.name or DEFAULT_NAME, taken)
@@ -145,8 +148,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a pose comes from the library of an override: Blender keeps it at its place."""
-    reference = linked_reference(armature_object)
-    return reference is not None and index < len(reference.ccd_rig.poses)
+    return active_rig.is_from_library(armature_object, "poses", index)
 
 
 def _entry(armature_object: bpy.types.Object, row: Any) -> PoseEntry:
