@@ -230,6 +230,24 @@ def test_rows_of_an_override_are_told_from_those_that_its_library_gets_later(ext
     assert set(made.ccd_rig.constraints.keys()) == {"One", "Two", "Three", "New"}
 
 
+def test_offsets_of_an_override_are_told_from_those_that_its_library_gets_later(ext, reopened):
+    joints = ext.module("ccd_rig.blender.properties.joints")
+
+    def add(rig, angle):
+        joints.add(rig.pose.bones["bone_1"]).points[1].angle = angle
+
+    made = reopened(lambda theirs: add(theirs, 1.5), lambda made: add(made, 0.5))
+    bone = made.pose.bones["bone_1"]
+    angles = [row.points[1].angle for row in bone.ccd_rig.coupled_offsets]
+    assert sorted(angles) == [0.5, 1.5]
+    for remove in (joints.remove, lambda bone, row: joints.remove_point(bone, row, 0)):
+        joints.add_point(bone, angles.index(1.5))
+        with pytest.raises(ext.core.RigError, match="comes from the library"):
+            remove(bone, angles.index(1.5))
+    joints.remove(bone, angles.index(0.5))
+    assert [row.points[1].angle for row in bone.ccd_rig.coupled_offsets] == [1.5]
+
+
 def test_rows_from_a_library_keep_their_names_and_come_once(reopened):
     def rename(made):
         made.ccd_rig.constraints["Two"].name = "Another"
