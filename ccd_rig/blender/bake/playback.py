@@ -38,11 +38,11 @@ from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
 from ..rig import clamps, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback
+from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback, shown_range
 from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Transforms
-from .findings import missed_between, taken_off
+from .findings import end_jumps, missed_between, taken_off
 from .keyed_motion import KeyedMotion, base_motion, keyed_joints
 from .progress import Progress, Steps, paced
 from .report import Check, Finding, PlaybackResult
@@ -57,9 +57,9 @@ ROUNDING = 1e-5
 
 
 def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Finding, ...]]]:
-    """Evaluate all whole frames of the range, and all keyed frames; the keys are written.
+    """Evaluate whole and keyed frames of the range, and the visible frames beside it; the keys are written.
 
-    Returns the check, and what it finds between keys.
+    Returns the check, and what it finds between keys and at the ends.
     """
     armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
     solver = task.solving.solver
@@ -72,19 +72,34 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
         requests = [(frame, True) for frame in frames.tolist()]
+        # Without targets, which may be invalid there.
+        requests += [(each, False) for each in (requests[0][0] - 1.0, requests[-1][0] + 1.0)]
+        requests = sorted(each for each in requests if each[1] or _is_visible(task.scene, each[0]))
         if shared is not None:
             shared.want(armature_object, requests)
-        for f, each in enumerate(requests):
-            progress = Progress(each[0], f, len(frames), "checked")
+        beside, done = list[PlayedFrame](), 0
+        for each in requests:
+            progress = Progress(each[0], done, len(frames), "checked")
             if shared is not None and shared.waits(armature_object, *each):
                 yield progress._replace(meets=True)  # all armatures have their keys by then
-            samples.store(f, playing.play(*each), playing)
-            if shared is None or f == len(frames) - 1:
-                yield progress._replace(done=f + 1)
+            now = playing.play(*each)
+            if not each[1]:
+                beside.append(now)
+                continue
+            samples.store(done, now, playing)
+            done += 1
+            if shared is None or done == len(frames):
+                yield progress._replace(done=done)
     measuring_all = _results(armature_object, motion, samples, solver)
     results, between = yield from paced(measuring_all, measured)
+    ends = [jump for now in beside for jump in end_jumps(motion, *samples.end(now))]
     taken = yield from paced(_taken_off(task, motion), measured)
-    return Check(len(frames), tuple(results)), (*between, *taken)
+    return Check(len(frames), tuple(results)), (*between, *ends, *taken)
+
+
+def _is_visible(scene: bpy.types.Scene, frame: float) -> bool:
+    """Whether a frame is rendered, or played in the viewport."""
+    return any(a <= frame <= b for a, b in ((scene.frame_start, scene.frame_end), shown_range(scene)))
 
 
 def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
@@ -284,6 +299,12 @@ class _PlaybackSamples:
             self._convert(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
+    def end(self, beside: PlayedFrame) -> tuple[int, Array, Array]:
+        """The arguments of `end_jumps` for a frame beside the range, after its motion."""
+        row, way = (0, -1) if beside.frame < self.shown.frames[0] else (-1, 1)
+        turns, _ = _turns(beside.matrices[None, self.slots].astype(np.float64), self.signs[[row]])
+        return way, self.axes[row], turns[0]
+
     def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
         """Store targets and influences between keys, and targets at keys that have moved since the solve."""
         shown, tolerances = self.shown, np.array(self.tolerances)
@@ -305,16 +326,23 @@ class _PlaybackSamples:
         self.shown.worlds[frames] = worlds[:, :3, :3]
         self._compare(frames, *playing.targets(self._latest, worlds))
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
-        columns = poses[..., :3, :3]
-        sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
-        turned = columns * self.signs[frames][:, :, None] / np.maximum(sizes, 1e-30)
-        rotations = np.moveaxis(turned, (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
-        self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
-        lengths = self.lengths * sizes[..., 0, 1]
+        self.axes[frames], sizes = _turns(poses, self.signs[frames])
+        lengths = self.lengths * sizes[..., 1]
         # Rounding is removed, as frames with equal lengths are measured at once.
         first = self.shown.lengths[0] if frames.start else lengths[0]
         self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
+
+
+def _turns(poses: Array, signs: Array) -> tuple[Array, Array]:
+    """(R, J, 4) rotations and (R, J, 3) sizes of the axes of matrices (R, J, 4, 4).
+
+    `signs`: (R, J, 3) of the scales along the axes.
+    """
+    columns = poses[..., :3, :3]
+    sizes = np.sqrt(np.square(columns).sum(axis=-2))
+    turned = columns * (signs / np.maximum(sizes, 1e-30))[:, :, None]
+    return np.moveaxis(quaternions(np.moveaxis(turned, (-2, -1), (0, 1))), 0, -1), sizes
 
 
 def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
