@@ -7,7 +7,7 @@ check measures these poses, and names the causes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
@@ -29,7 +29,6 @@ from ...maths.batch import (
     rotate,
     unit,
 )
-from ...settings import SolverSettings
 from ...solvers.stepping import Work
 from .. import checks
 from ..keys.writer import Destination, obstacles
@@ -43,7 +42,7 @@ from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Transforms
 from .findings import end_jumps, missed_between, taken_off
-from .keyed_motion import KeyedMotion, base_motion, keyed_joints
+from .keyed_motion import KeyedMotion, base_motion, keyed_joints, motion_between
 from .progress import Progress, Steps, paced
 from .report import Check, Finding, PlaybackResult
 from .shot import Task
@@ -90,8 +89,7 @@ def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Find
             done += 1
             if shared is None or done == len(frames):
                 yield progress._replace(done=done)
-    measuring_all = _results(armature_object, motion, samples, solver)
-    results, between = yield from paced(measuring_all, measured)
+    results, between = yield from paced(_results(task, motion, samples), measured)
     ends = [jump for now in beside for jump in end_jumps(motion, *samples.end(now))]
     taken = yield from paced(_taken_off(task, motion), measured)
     return Check(len(frames), tuple(results)), (*between, *ends, *taken)
@@ -119,15 +117,9 @@ def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
             others += () if any(each.severity == "ERROR" for each in problems) else (value_of(row),)
     if not others:
         return ()
-    shown: list[Shown] = []
     try:
-        with evaluation.frames(task.scene, armature_object, others) as frames:
-            for frame in baked.frames.tolist():
-                shown.append(frames.look(frame))
-                yield
-            blocks = [frames.samples([*block]) for _, block in groupby(shown, lambda look: id(look.layout))]
-        now = BakeFrames.of(Samples.joined(blocks), others, baked.frames.tolist())
-    except RigError:  # a target or a bone of theirs cannot be read at a frame
+        now = yield from _evaluated(task, others, baked.frames.tolist())
+    except RigError:
         return ()
     after = now.transforms(unit(now.base, axis=-1), now.translations)
     before = _carried_back(armature_object, motion, now, after)
@@ -158,20 +150,39 @@ def _carried_back(
     return Transforms(heads, axes)
 
 
+def _evaluated(task: Task, constraints: Sequence[Constraint], times: Sequence[float]) -> Work[BakeFrames]:
+    """Frames with targets of constraints and base poses that play; yields after each.
+
+    Raises:
+        RigError: a target or a bone of theirs cannot be read at a frame.
+    """
+    with evaluation.frames(task.scene, task.armature_object, constraints) as frames:
+        shown: list[Shown] = []
+        for frame in times:
+            shown.append(frames.look(frame))
+            yield
+        blocks = [frames.samples([*block]) for _, block in groupby(shown, lambda look: id(look.layout))]
+    return BakeFrames.of(Samples.joined(blocks), constraints, times)
+
+
 def _results(
-    armature_object: bpy.types.Object,
-    motion: KeyedMotion,
-    samples: _PlaybackSamples,
-    solver: SolverSettings,
+    task: Task, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Work[tuple[list[PlaybackResult], tuple[Finding, ...]]]:
     """Errors of each active constraint in playback, and findings between keys; yields after each."""
+    armature_object, solver = task.armature_object, task.solving.solver
     bake_frames, frames = motion.bake_frames, samples.shown.frames
     measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
-    distances, angles = errors = _numbers(measured[0]), _numbers(measured[1])
-    # Of keyed frames the report has the errors by influence.
+    errors = _numbers(measured[0]), _numbers(measured[1])
+    placed = Transforms(samples.heads, samples.axes)
     is_keyed = np.isin(frames, bake_frames.frames)
-    is_whole = (samples.shown.influences >= 1.0) & np.isfinite(distances) & np.isfinite(angles)
-    between = missed_between(samples.shown, errors, is_whole & ~is_keyed[:, None], solver)
+    between: Iterable[Finding] = ()
+    if not is_keyed.all():  # of keyed frames the report tells already
+        misses = measured
+        if measuring.are_partial(samples.shown):
+            now = yield from _evaluated(task, task.constraints, frames.tolist())
+            misses = yield from measuring.played_misses(motion_between(bake_frames, now), placed, measured)
+        is_told = (samples.shown.influences > 0.0) & np.isfinite(misses[0]) & np.isfinite(misses[1])
+        between = missed_between(samples.shown, misses, is_told & ~is_keyed[:, None], solver)
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
     keyed = measuring.transforms(bake_frames, motion.keyed)

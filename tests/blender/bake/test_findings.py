@@ -101,26 +101,50 @@ def leaping(path):
 @pytest.mark.parametrize("keys", ["EVERY_FRAME", "SOLVED_FRAMES"])
 @pytest.mark.parametrize("influence", [1.0, 0.5])
 def test_targets_that_are_missed_between_solves_alone(ext, bake, keys, influence):
-    """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6.
-
-    With half the influence, some of that turn is asked for, which is measured where the frames have keys.
-    """
+    """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6."""
     rig, row = leaping({1: (0, 0, 1), 5: (1, 0, 0), 7: (0, 0, 1)})
     row.influence = influence
     report = run(bake, rig, 11, step=10, keys=bake.Keys[keys])
     assert report.unsolved_count() == 0
     between = of(report, "BETWEEN")
-    if influence < 1.0 and keys == "SOLVED_FRAMES":
-        assert not between
-        return
     assert [(each.frame_start, each.frame_end, each.bone) for each in between] == [(5, 6, "bone_0")]
-    if influence == 1.0:
-        assert between[0].distance == pytest.approx(math.sqrt(2.0), abs=1e-3)
+    assert between[0].distance == pytest.approx(math.sqrt(2.0), abs=1e-3)
     assert not report.is_sound
     assert not report.reaches_all
     assert between[0].words() in report.summary()
     shot, farm = SimpleNamespace(name="shot", spans=lambda: [()]), ext.module("ccd_rig.blender.farm.results")
     assert farm.row_of(shot, report)["worst"] == pytest.approx(between[0].distance, abs=1e-6)
+
+
+@pytest.mark.parametrize("most", [0.9, 1.0])
+@pytest.mark.parametrize("parent", ["", "moves", "scaled"])
+def test_an_influence_that_changes_between_solves_alone(bake, parent, most):
+    """The target lies a quarter of a turn off, of which the keys ask for a fifth, and the influence for more.
+
+    The parent has keys of its own, at every frame.
+    """
+    rig = rigs.chain(2 if parent else 1)
+    tip = rig.pose.bones[-1]
+    for frame in range(1, 12) if parent else ():
+        rig.pose.bones[0].rotation_quaternion = Quaternion((0, 0, 1), 0.4 * (frame % 3))
+        rig.pose.bones[0].keyframe_insert("rotation_quaternion", frame=frame)
+        if parent == "scaled":
+            rig.pose.bones[0].scale = (1.0 + 0.1 * (frame % 4),) * 3
+            rig.pose.bones[0].keyframe_insert("scale", frame=frame)
+    target = rigs.empty("Goal", (1.0, 0.0, 0.0))
+    if parent:
+        target.parent, target.parent_type, target.parent_bone = rig, "BONE", "bone_0"
+    row = rigs.reach(rig, tip.name, target, chain_length=1)
+    for frame, influence in ((1, 0.2), (6, most), (11, 0.2)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    settings = {"step": 10, "start": bake.Start.REST}
+    (between,) = of(run(bake, rig, 11, keys=bake.Keys.SOLVED_FRAMES, **settings), "BETWEEN")
+    assert between.frame == 6
+    turn = math.radians(90.0) * (most - 0.2)
+    size = 1.2 if parent == "scaled" else 1.0  # of frame 6
+    assert between.distance == pytest.approx(size * 2.0 * math.sin(0.5 * turn), rel=0.01)
+    assert of(run(bake, rig, 11, **settings), "BETWEEN") == []
 
 
 def test_between_solves_nothing_is_missed_on_the_way_of_the_slerps(bake):
