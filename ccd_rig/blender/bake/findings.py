@@ -141,7 +141,8 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         left.difference_update(joints[k] for k in columns)
         if not columns:
             continue
-        jumping = sudden[:, columns].any(axis=1) & (bake_frames.influences[1:, c] > 0.0)
+        is_active = bake_frames.influences[:, c] > 0.0
+        jumping = sudden[:, columns].any(axis=1) & (is_active[1:] | is_active[:-1])
         if not jumping.any():
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)

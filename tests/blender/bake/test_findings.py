@@ -601,6 +601,21 @@ def test_a_jump_at_an_end_of_the_range(bake, kind, last, shown, preview, ends):
         assert report.is_sound != bool(ends)
 
 
+def test_a_jump_where_an_influence_begins_or_ends_at_once(bake):
+    """Before and after, the two bones point up; meanwhile each is bent by 30 degrees."""
+    rig = rigs.chain(2)
+    bent_to(rig)
+    row = rig.ccd_rig.constraints[0]
+    for frame, influence in ((1, 0.0), (10, 1.0), (21, 0.0)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    for point in _curves(rig)[0].keyframe_points:
+        point.interpolation = "CONSTANT"
+    report = run(bake, rig, 40)
+    assert [each.frame for each in of(report, "JUMP")] == [10, 21]
+    assert not report.is_sound
+
+
 def bent_to(rig):
     """Let a chain of two bones reach where both are bent by 30 degrees about Y."""
     angles = math.radians(30.0), math.radians(60.0)
