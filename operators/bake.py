@@ -75,12 +75,12 @@ class ModalCommand(Command):
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
             self.cancel(context)
-            self.tell("INFO", "Bake cancelled: nothing was changed")
+            self.tell("INFO", f"{self.bl_label} cancelled: nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}  # all other events are blocked: the file must not change during the bake
         try:
-            ended = self._run.advance_slice(context)
+            ended = self._run.advance_slice(context, self.bl_label)
         except CCDRigError as error:
             self.cancel(context)
             self.tell("ERROR", str(error))
@@ -140,8 +140,8 @@ class _Run:
         self.progress = progress
         return False
 
-    def advance_slice(self, context: bpy.types.Context) -> bool:
-        """Take steps for `SLICE` seconds and show the progress; whether the steps have ended."""
+    def advance_slice(self, context: bpy.types.Context, label: str) -> bool:
+        """Take steps for `SLICE` seconds and show a label and the progress; whether the steps ended."""
         until = time.perf_counter() + SLICE
         while time.perf_counter() < until:
             if self.advance():
@@ -152,7 +152,7 @@ class _Run:
         self.shown = time.perf_counter()
         context.window_manager.progress_update(self.pace.percent)
         words = self.pace.words(self.progress)
-        status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
+        status = translated(f"{label}, {words}. Esc cancels, and nothing is changed")
         context.workspace.status_text_set(status_drawer(self.pace.percent, status))
         return False
 

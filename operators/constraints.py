@@ -241,6 +241,9 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
             _require_editable(context, targets)
         if left := constraint_list.remove(rig, rig.ccd_rig.active_index):
             self.tell("WARNING", constraint_list.order_kept_in(left))
+        if stopped := new_constraints.stop_made_slides(rig):
+            names = ", ".join(f"'{name}'" for name in stopped)
+            self.tell("INFO", f"Slide of {names} switched off: no constraint is left that may use it")
         if self.with_target:
             new_constraints.remove_left_over(context, targets)
             return
@@ -252,8 +255,8 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
 class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
     bl_label = "Remove Set-Up of Rig"
     bl_description = (
-        "Remove all constraints of the rig, with the targets and poles that were made for them and that "
-        "nothing else uses. Bones, their limits and their keys stay as they are"
+        "Remove all constraints of the rig, with the targets, poles and slides that were made for them and "
+        "that nothing else uses. Bones, their limits and their keys stay as they are"
     )
 
     why_grey = staticmethod(command.no_constraint)
@@ -266,6 +269,7 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
         _require_editable(context, targets)
         for place in reversed(places):
             constraint_list.remove(rig, place)
+        new_constraints.stop_made_slides(rig)
         new_constraints.remove_left_over(context, targets)
         if len(constraints):
             self.tell("WARNING", "Constraints that come from the library's file stay: disable them here")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import bpy
 import pytest
 import rigs
@@ -242,6 +245,24 @@ def test_bake_takes_the_scenes_range_and_reports(ext, moving, capfd):
     assert report.words in capfd.readouterr().out
     assert (report.unsolved, report.worst_constraint) == (0, "bone_2")
     assert 1 <= report.worst_frame <= 20
+
+
+@pytest.mark.parametrize("label", ["Bake to Action", "Walk Along"])
+def test_a_command_that_runs_on_speaks_of_itself(ext, label):
+    bake, progress = ext.module("operators.bake"), ext.module("ccd_rig.blender.bake.progress")
+    told, shown = [], []
+    command = SimpleNamespace(bl_label=label, cancel=lambda context: None)
+    command.tell = lambda level, words: told.append(words)
+    assert bake.ModalCommand.modal(command, None, SimpleNamespace(type="ESC", value="PRESS")) == {"CANCELLED"}
+    assert told == [f"{label} cancelled: nothing was changed"]
+    manager, workspace = SimpleNamespace(), SimpleNamespace(status_text_set=shown.append)
+    manager.progress_update = lambda percent: None
+    run = bake._Run(itertools.repeat(progress.Progress(7, 3, 10)))
+    run.advance_slice(SimpleNamespace(window_manager=manager, workspace=workspace), label)
+    row = SimpleNamespace(words=[], progress=lambda **options: None)
+    row.row, row.label = lambda: row, lambda text, translate: row.words.append(text)
+    shown[0](SimpleNamespace(layout=row), None)
+    assert row.words[0].startswith(f"{label}, frame 7: 3 of 10 solved")
 
 
 def test_bake_takes_the_preview_range(ext, moving):

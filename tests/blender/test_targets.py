@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import bpy
 import pytest
 import rigs
@@ -116,6 +118,36 @@ def test_what_belongs_to_no_rig_is_no_target(ext):
     assert active_rig(bpy.context) is None
     with pytest.raises(RuntimeError, match="Select an armature"):
         bpy.ops.ccd_rig.solve()
+
+
+def test_the_objects_of_a_scene_are_looked_through_once_for_a_target_and_never_for_others(ext):
+    """Each panel asks at each redraw. A removed rig, and one in another scene, are not taken again."""
+    active_rig = ext.module("ccd_rig.blender.properties.active_rig").active_rig
+    view_layer, every = bpy.context.view_layer, []
+    seen = SimpleNamespace(view_layer=view_layer, scene=SimpleNamespace(objects=every))
+    seen.object = rigs.empty("Lamp")
+    every.append(None)  # fails if it is looked at
+    assert active_rig(seen) is None
+    first, other = rigs.chain(1, name="First"), rigs.chain(1, name="Other")
+    seen.object = rigs.empty("Goal")
+    for rig in (first, other):
+        rigs.reach(rig, "bone_0", seen.object)
+    every[:] = first, other
+    assert active_rig(seen) == first
+    every[:] = [None]
+    assert active_rig(seen) == first
+    first.ccd_rig.constraints[0].target = None
+    every[:] = first, other
+    assert active_rig(seen) == other
+    bpy.context.scene.collection.objects.unlink(other)
+    every[:] = [first]
+    assert active_rig(seen) is None
+    bpy.context.scene.collection.objects.link(other)
+    every[:] = [None]
+    assert active_rig(seen) == other
+    bpy.data.objects.remove(other)
+    every[:] = [first]
+    assert active_rig(seen) is None
 
 
 def test_a_hidden_target_is_said():

@@ -140,7 +140,9 @@ REPORTS = (  # real ones; no word of them may be left but names
     "Constraint 'Hand' does not play as baked (0.1000 m off at frame 3): something else moves bone 'x'; "
     "constraint 'c' of bone 'b' acts on bone 'm': mute it",
     "Plays as baked: at most 0.0003 m at frame 13 (Hand) and 2 degrees at frame 3 (Hand)",
-    "Baking, frame 30: 30 of 120 solved, about 4 s left. Esc cancels, and nothing is changed",
+    "Bake to Action, frame 30: 30 of 120 solved, about 4 s left. Esc cancels, and nothing is changed",
+    "Walk Along, frame 30: 30 of 120 checked. Esc cancels, and nothing is changed",
+    "Walk Along cancelled: nothing was changed",
     "Nothing to follow for: left shoulder, right shoulder",
     "1 contact: feet drift 0.0 mm at most and slide 0 mm/s, the source's 2 mm/s",
     "Off the source's, in parts of the limb: left leg: 0.0 %, right leg: 0.1 %, left arm: 0.2 %",

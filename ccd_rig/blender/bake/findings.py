@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
-from ...maths.batch import Array, Mask, angles_between, inverse, length, move, unit
+from ...maths.batch import Array, Mask, angles_between, conjugate, inverse, length, move, multiply, unit
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
@@ -137,7 +137,8 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         left.difference_update(joints[k] for k in columns)
         if not columns:
             continue
-        jumping = sudden[:, columns].any(axis=1) & (bake_frames.influences[1:, c] > 0.0)
+        is_active = bake_frames.influences[:, c] > 0.0
+        jumping = sudden[:, columns].any(axis=1) & (is_active[1:] | is_active[:-1])
         if not jumping.any():
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
@@ -161,6 +162,39 @@ def jumps(baked: Baked) -> Iterator[Finding]:
                 follows=follows,
                 fix=Fix.NONE if follows else _fix(baked, c, angle, extension[around], sides[around]),
             )
+
+
+def end_jumps(motion: KeyedMotion, way: int, here: Array, beside: Array) -> Iterator[Finding]:
+    """Jumps of bones from an end of the range to the frame beside it, which the reference pose does not make.
+
+    Args:
+        way: -1 for the frame before the range, 1 for the frame after it.
+        here, beside: (J, 4) rotations at the end and beside it as they play, armature space.
+    """
+    bake_frames, joints = motion.bake_frames, rotated_joints(motion.bake_frames)
+    row, around = (0, slice(AROUND)) if way < 0 else (-1, slice(-AROUND, None))
+    every = bake_frames.skeleton.joints
+    parents = [every[j].parent if every[j].inherit_rotation else -1 for j in joints]
+    relative_here, relative_beside = (
+        multiply(conjugate(np.vstack((turns, (1.0, 0.0, 0.0, 0.0)))[parents].T), turns[joints].T)
+        for turns in (here, beside)
+    )
+    keyed, reference = (
+        unit(each[row, joints].T) for each in (motion.keyed.rotations, bake_frames.reference_poses)
+    )
+    angles = angles_between(relative_here, relative_beside)
+    without = angles_between(multiply(relative_here, multiply(conjugate(keyed), reference)), relative_beside)
+    speeds = measuring.speeds(motion.keyed.rotations[:, joints], bake_frames.frames)[around]
+    usual = np.median(speeds, axis=0) if len(speeds) else np.zeros(len(joints))
+    sudden = (angles > TIMES * usual + LEAST) & (without < 0.5 * angles)
+    at = number(bake_frames.frames[row] + max(way, 0))
+    for c, constraint in enumerate(bake_frames.constraints):
+        columns = [k for k, j in enumerate(joints) if sudden[k] and j in bake_frames.moved_by(c)]
+        if columns and bake_frames.influences[row, c] > 0.0:
+            sudden[columns] = False
+            k = max(columns, key=lambda k: float(angles[k]))
+            bone, angle, more = every[joints[k]].name, float(angles[k]), len(columns) - 1
+            yield Finding(Trouble.JUMP, constraint.name, bone, at, at, at, angle=angle, more=more)
 
 
 def is_sudden(speeds: Array, least: float) -> Mask:

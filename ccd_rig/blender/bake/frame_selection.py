@@ -124,7 +124,7 @@ def _times_of_targets(
         for source in sources
         for field in (*source.keyed, "influence")
     }
-    yield from _times_of_curves(armature_object, lambda curve: curve.data_path in paths)
+    yield from times_of_curves(armature_object, lambda curve: curve.data_path in paths)
     for mover in movers_by_drivers(armature_object, paths):
         seen.add((mover.thing, mover.bone))
         yield from _times_of(mover.thing, mover.bone)
@@ -148,11 +148,11 @@ def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[A
         path = curve.data_path
         return whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
 
-    yield from _times_of_curves(thing, belongs)
+    yield from times_of_curves(thing, belongs)
 
 
-def _times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
-    """Times of keys of the playing F-curves that count, in strips too."""
+def times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
+    """Times of keys of the playing F-curves of data that count, in strips too."""
 
     def is_played(curve: bpy.types.FCurve) -> bool:
         return plays(curve) and counts(curve)

@@ -10,6 +10,7 @@ Pure functions of `BakeFrames`, which states the letters of shapes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -58,6 +59,39 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, keyed, at_full)
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
     return KeyedMotion(bake_frames, keyed, keyed, at_full)
+
+
+def motion_between(bake_frames: BakeFrames, played: BakeFrames) -> KeyedMotion:
+    """The motion that frames between keys would have as keys of their own.
+
+    Base poses of keyed joints are interpolated between keys. Other joints have what plays.
+
+    Args:
+        bake_frames: solved.
+        played: frames as they play, within the range.
+    """
+    frames, keyed = played.frames, keyed_joints(bake_frames)
+    base, translations = played.base.copy(), played.translations.copy()
+    base[:, keyed] = interpolation.slerp_rotations(bake_frames.frames, bake_frames.base[:, keyed], frames)
+    for j, axis in itertools.product(keyed, range(3)):
+        along = bake_frames.translations[:, j, axis]
+        translations[:, j, axis] = np.interp(frames, bake_frames.frames, along)
+    tracks = bake_frames.tracks
+    if tracks is not None and played.tracks is not None:
+        tracks = replace(tracks, worlds=played.tracks.worlds, shifts=played.tracks.shifts)
+    return keyed_motion(
+        replace(
+            played,
+            base=base,
+            translations=translations,
+            solved_frames=bake_frames.solved_frames,
+            solved=bake_frames.solved,
+            solved_slides=bake_frames.solved_slides,
+            tracks=tracks,
+            returning=bake_frames.returning,
+            helped=bake_frames.helped,
+        )
+    )
 
 
 def _blended(bake_frames: BakeFrames, full: Array, influences: Array) -> Array:

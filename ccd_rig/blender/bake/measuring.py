@@ -58,20 +58,16 @@ def misses(
     if _plays_in_full(motion):
         return *blended, np.zeros(blended[0].shape, np.bool_)
     at_full = yield from residuals(bake_frames, motion.full)
-    partly = _are_partial(bake_frames)
+    partly = are_partial(bake_frames)
     whole = bake_frames.influences >= 1.0
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
     of_joints = joint_influences(bake_frames)
-    for c, constraint in enumerate(bake_frames.constraints if partly else ()):
+    for c in range(len(bake_frames.constraints) if partly else 0):
         rows = _mixed_rows(bake_frames, c, of_joints)
         yield
         if len(rows):
-            targets = bake_frames.targets.at(slice(None), [c]).copy()
-            targets.put(rows, _blended_goals(motion, c, rows))
-            influences = bake_frames.influences[:, [c]]
-            alone = replace(bake_frames, constraints=(constraint,), targets=targets, influences=influences)
-            far, turned = yield from residuals(alone, motion.blended)
-            distances[rows, c], angles[rows, c] = far[rows, 0], turned[rows, 0]
+            places = transforms(bake_frames, motion.blended)
+            distances[rows, c], angles[rows, c] = yield from _blended_errors(motion, c, rows, places)
     for row, helped in bake_frames.helped.items():
         for c, left in helped.left.items():  # the body goes as far as the influence has it
             for each in (distances, at_full[0]):
@@ -83,13 +79,46 @@ def misses(
     return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
 
 
+def played_misses(
+    motion: KeyedMotion, played: Transforms, at_targets: tuple[Array, Array]
+) -> Work[tuple[Array, Array]]:
+    """(F, C) distances and angles by influence, like `misses`, of joints as they play.
+
+    Args:
+        motion: `motion_between` at these frames.
+        at_targets: `errors` of the joints.
+    """
+    distances, angles = (each.copy() for each in at_targets)
+    influences = motion.bake_frames.influences
+    for c, constraint in enumerate(motion.bake_frames.constraints):
+        rows = np.flatnonzero((influences[:, c] > 0.0) & (influences[:, c] < 1.0))
+        if len(rows) and not constraint.kind.plants:
+            distances[rows, c], angles[rows, c] = yield from _blended_errors(motion, c, rows, played)
+    return distances, angles
+
+
+def _blended_errors(motion: KeyedMotion, c: int, rows: Rows, places: Transforms) -> Work[tuple[Array, Array]]:
+    """(R,) distances and angles of placed joints from the goals of constraint `c` at partial influence."""
+    bake_frames = motion.bake_frames
+    targets = bake_frames.targets.at(slice(None), [c]).copy()
+    targets.put(rows, _blended_goals(motion, c, rows))
+    alone = replace(
+        bake_frames,
+        constraints=(bake_frames.constraints[c],),
+        targets=targets,
+        influences=bake_frames.influences[:, [c]],
+    )
+    far, turned = yield from errors(alone, *places)
+    return far[rows, 0], turned[rows, 0]
+
+
 def _plays_in_full(motion: KeyedMotion) -> bool:
     """Whether the blended motion is that at full influence, to the bit."""
     pairs = zip(motion.blended, motion.full, strict=True)
-    return not _are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
+    return not are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _are_partial(bake_frames: BakeFrames) -> bool:
+def are_partial(bake_frames: BakeFrames) -> bool:
     """Whether a constraint has an influence between 0 and 1 at a frame."""
     return bool(((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any())
 

@@ -7,7 +7,7 @@ check measures these poses, and names the causes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -28,7 +28,6 @@ from ...maths.batch import (
     rotate,
     unit,
 )
-from ...settings import SolverSettings
 from ...solvers.stepping import Work
 from .. import checks
 from ..keys.writer import Destination, obstacles
@@ -37,12 +36,12 @@ from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
 from ..rig import clamps, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback
+from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback, shown_range
 from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Transforms
-from .findings import missed_between, taken_off
-from .keyed_motion import KeyedMotion, base_motion, keyed_joints
+from .findings import end_jumps, missed_between, taken_off
+from .keyed_motion import KeyedMotion, base_motion, keyed_joints, motion_between
 from .progress import Progress, Steps, paced
 from .report import Check, Finding, PlaybackResult
 from .shot import Task
@@ -56,7 +55,7 @@ ROUNDING = 1e-5
 
 
 def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
-    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+    """Evaluate whole and keyed frames of the range, and visible ones beside it; the keys are written."""
     armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
@@ -66,25 +65,40 @@ def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
     yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        for f, frame in enumerate(frames.tolist()):
+        requests = [(frame, True) for frame in frames.tolist()]
+        # Without targets, which may be invalid there.
+        requests += [(each, False) for each in (requests[0][0] - 1.0, requests[-1][0] + 1.0)]
+        requests = sorted(each for each in requests if each[1] or _is_visible(task.scene, each[0]))
+        done = 0
+        for frame, is_in_range in requests:
             if shared is not None:
-                yield Progress(frame, f, len(frames), "checked", next_frame=frame)
-            samples.store(f, playing.play(frame, True), playing)
-            if shared is None or f == len(frames) - 1:
-                yield Progress(frame, f + 1, len(frames), "checked")
+                yield Progress(frame, done, len(frames), "checked", next_frame=frame)
+            now = playing.play(frame, is_in_range)
+            if not is_in_range:
+                samples.beside.append(now)
+                continue
+            samples.store(done, now, playing)
+            done += 1
+            if shared is None or done == len(frames):
+                yield Progress(frame, done, len(frames), "checked")
     return samples
 
 
 def check_steps(
     task: Task, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Steps[tuple[Check, tuple[Finding, ...]]]:
-    """The check of a played bake, and what it finds between keys."""
+    """The check of a played bake, and what it finds between keys and at the ends."""
     frames = samples.shown.frames
     measured = Progress(frames[-1], 0, len(frames), "measured")
-    measuring_all = _results(task.armature_object, motion, samples, task.solving.solver)
-    results, between = yield from paced(measuring_all, measured)
+    results, between = yield from paced(_results(task, motion, samples), measured)
+    ends = [jump for now in samples.beside for jump in end_jumps(motion, *samples.end(now))]
     taken = yield from paced(_taken_off(task, motion), measured)
-    return Check(len(frames), tuple(results)), (*between, *taken)
+    return Check(len(frames), tuple(results)), (*between, *ends, *taken)
+
+
+def _is_visible(scene: bpy.types.Scene, frame: float) -> bool:
+    """Whether a frame is rendered, or played in the viewport."""
+    return any(a <= frame <= b for a, b in ((scene.frame_start, scene.frame_end), shown_range(scene)))
 
 
 def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
@@ -104,15 +118,9 @@ def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
             others += () if any(each.severity == "ERROR" for each in problems) else (value_of(row),)
     if not others:
         return ()
-    shown: list[Shown] = []
     try:
-        with evaluation.frames(task.scene, armature_object, others) as frames:
-            for frame in baked.frames.tolist():
-                shown.append(frames.look(frame))
-                yield
-            blocks = [frames.samples([*block]) for _, block in groupby(shown, lambda look: id(look.layout))]
-        now = BakeFrames.of(Samples.joined(blocks), others, baked.frames.tolist())
-    except RigError:  # a target or a bone of theirs cannot be read at a frame
+        now = yield from _evaluated(task, others, baked.frames.tolist())
+    except RigError:
         return ()
     after = now.transforms(unit(now.base, axis=-1), now.translations)
     before = _carried_back(armature_object, motion, now, after)
@@ -143,20 +151,39 @@ def _carried_back(
     return Transforms(heads, axes)
 
 
+def _evaluated(task: Task, constraints: Sequence[Constraint], times: Sequence[float]) -> Work[BakeFrames]:
+    """Frames with targets of constraints and base poses that play; yields after each.
+
+    Raises:
+        RigError: a target or a bone of theirs cannot be read at a frame.
+    """
+    with evaluation.frames(task.scene, task.armature_object, constraints) as frames:
+        shown: list[Shown] = []
+        for frame in times:
+            shown.append(frames.look(frame))
+            yield
+        blocks = [frames.samples([*block]) for _, block in groupby(shown, lambda look: id(look.layout))]
+    return BakeFrames.of(Samples.joined(blocks), constraints, times)
+
+
 def _results(
-    armature_object: bpy.types.Object,
-    motion: KeyedMotion,
-    samples: _PlaybackSamples,
-    solver: SolverSettings,
+    task: Task, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Work[tuple[list[PlaybackResult], tuple[Finding, ...]]]:
     """Errors of each active constraint in playback, and findings between keys; yields after each."""
+    armature_object, solver = task.armature_object, task.solving.solver
     bake_frames, frames = motion.bake_frames, samples.shown.frames
     measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
-    distances, angles = errors = _numbers(measured[0]), _numbers(measured[1])
-    # Of keyed frames the report has the errors by influence.
+    errors = _numbers(measured[0]), _numbers(measured[1])
+    placed = Transforms(samples.heads, samples.axes)
     is_keyed = np.isin(frames, bake_frames.frames)
-    is_whole = (samples.shown.influences >= 1.0) & np.isfinite(distances) & np.isfinite(angles)
-    between = missed_between(samples.shown, errors, is_whole & ~is_keyed[:, None], solver)
+    between: Iterable[Finding] = ()
+    if not is_keyed.all():  # of keyed frames the report tells already
+        misses = measured
+        if measuring.are_partial(samples.shown):
+            now = yield from _evaluated(task, task.constraints, frames.tolist())
+            misses = yield from measuring.played_misses(motion_between(bake_frames, now), placed, measured)
+        is_told = (samples.shown.influences > 0.0) & np.isfinite(misses[0]) & np.isfinite(misses[1])
+        between = missed_between(samples.shown, misses, is_told & ~is_keyed[:, None], solver)
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
     keyed = measuring.transforms(bake_frames, motion.keyed)
@@ -237,6 +264,7 @@ class _PlaybackSamples:
         tolerances: within which a target is unchanged, world metres and radians.
         strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
         planted: by constraint that plants a bone, (F, 4, 4) places of the bone in the world.
+        beside: played frames beside the range.
     """
 
     def __init__(
@@ -244,6 +272,7 @@ class _PlaybackSamples:
     ) -> None:
         count, constraints, bones = len(frames), len(bake_frames.constraints), rig.pose.bones
         self.tolerances, self._latest = tolerances, list[PlayedFrame]()  # not converted yet
+        self.beside: list[PlayedFrame] = []
         self._keyed = bake_frames.frames
         self.slots = [bones.find(joint.name) for joint in bake_frames.skeleton.joints]
         self.lengths = np.array([bones[slot].bone.length for slot in self.slots])  # without scale
@@ -276,6 +305,12 @@ class _PlaybackSamples:
             self._convert(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
+    def end(self, beside: PlayedFrame) -> tuple[int, Array, Array]:
+        """The arguments of `end_jumps` for a frame beside the range, after its motion."""
+        row, way = (0, -1) if beside.frame < self.shown.frames[0] else (-1, 1)
+        turns, _ = _turns(beside.matrices[None, self.slots].astype(np.float64), self.signs[[row]])
+        return way, self.axes[row], turns[0]
+
     def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
         """Store targets and influences between keys, and targets at keys that have moved since the solve."""
         shown, tolerances = self.shown, np.array(self.tolerances)
@@ -299,16 +334,23 @@ class _PlaybackSamples:
         for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
             places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
-        columns = poses[..., :3, :3]
-        sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
-        turned = columns * self.signs[frames][:, :, None] / np.maximum(sizes, 1e-30)
-        rotations = np.moveaxis(turned, (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
-        self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
-        lengths = self.lengths * sizes[..., 0, 1]
+        self.axes[frames], sizes = _turns(poses, self.signs[frames])
+        lengths = self.lengths * sizes[..., 1]
         # Rounding is removed, as frames with equal lengths are measured at once.
         first = self.shown.lengths[0] if frames.start else lengths[0]
         self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
+
+
+def _turns(poses: Array, signs: Array) -> tuple[Array, Array]:
+    """(R, J, 4) rotations and (R, J, 3) sizes of the axes of matrices (R, J, 4, 4).
+
+    `signs`: (R, J, 3) of the scales along the axes.
+    """
+    columns = poses[..., :3, :3]
+    sizes = np.sqrt(np.square(columns).sum(axis=-2))
+    turned = columns * (signs / np.maximum(sizes, 1e-30))[:, :, None]
+    return np.moveaxis(quaternions(np.moveaxis(turned, (-2, -1), (0, 1))), 0, -1), sizes
 
 
 def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:

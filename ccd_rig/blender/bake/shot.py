@@ -18,7 +18,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...errors import RigError
+from ...errors import InvalidInput, RigError
 from ...limits.shapes import contains
 from ...maths.batch import Array, angles_between, length, unit
 from ...settings import SolverSettings
@@ -224,7 +224,10 @@ def _solve_planted(task: Task, bake_frames: BakeFrames) -> SolvedCounts:
     tracks.ground = ground_below(armature_object, bake_frames, rest, near)
     if task.walks_on:
         body_motion.climb(bake_frames)
-    yield from PlantedSolver(task.solving).solve(bake_frames)
+    try:
+        yield from PlantedSolver(task.solving).solve(bake_frames)
+    except InvalidInput as error:  # of the ground
+        raise RigError(error.told(evaluation.metres_per_unit(scene))) from error
 
 
 def _solve(

@@ -8,24 +8,43 @@ the group exists on both sides, Blender compares value by value, as before. Read
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import bpy
 
 from ..registration import Handlers
 
+_latest: list[bpy.types.Object] = []
+"""The armature of the latest target or pole: every panel asks for it at every redraw."""
+
 
 def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
-    """Return the active armature; for an active target or pole, the first armature that reaches for it."""
+    """Return the active armature; for an active target or pole, an armature that reaches for it.
+
+    Of several it is the one of the latest call, else the first of the scene.
+    """
     active = context.object
     if active is None or active.type == "ARMATURE":
         return active
+    if active.users < 2:  # a collection, and the constraint whose target it is
+        return None
+    with contextlib.suppress(ReferenceError):  # it was removed
+        for rig in _latest:
+            if rig.visible_get(view_layer=context.view_layer) and _reaches_for(rig, active):
+                return rig
     for obj in context.scene.objects:
-        if obj.type != "ARMATURE" or not obj.is_property_set("ccd_rig"):  # reading a group creates it
-            continue
-        if any(active in (row.target, row.pole_target) for row in obj.ccd_rig.constraints):
+        if _reaches_for(obj, active):
+            _latest[:] = [obj]
             return obj
     return None
+
+
+def _reaches_for(obj: bpy.types.Object, target: bpy.types.Object) -> bool:
+    """Whether an object is an armature with a constraint that has an object as its target or pole."""
+    if obj.type != "ARMATURE" or not obj.is_property_set("ccd_rig"):  # reading a group creates it
+        return False
+    return any(target in (row.target, row.pole_target) for row in obj.ccd_rig.constraints)
 
 
 def linked(rig: bpy.types.Object) -> str:

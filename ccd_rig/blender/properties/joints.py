@@ -333,6 +333,11 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         subtype="XYZ_LENGTH",
         unit="LENGTH",
     )
+    slide_is_made: STORED.boolean(
+        "Slide Is Made",
+        "Whether a set-up has made the slide: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
     coupled_offsets: STORED.rows(
         "Coupled Offsets",
         "Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",

@@ -183,10 +183,27 @@ def _stop_slides(armature_object: bpy.types.Object, names: Sequence[str]) -> tup
     rows = armature_object.ccd_rig.constraints
     chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
     sliding = {bone.name: bone for chain in chains for bone in chain if any(bone.ccd_rig.use_slide)}
-    for bone in sliding.values():
-        bone.ccd_rig.use_slide = (False, False, False)
-    keep_overrides(armature_object)
+    _unset_slides(armature_object, sliding.values())
     return tuple(sliding)
+
+
+def stop_made_slides(armature_object: bpy.types.Object) -> list[str]:
+    """Switch off slides that a set-up has made and no constraint may use, even by Body Helps.
+
+    Returns the names of the bones.
+    """
+    rows = armature_object.ccd_rig.constraints
+    used = {bone.name for row in rows for bone in constraint_list.chain(armature_object, row.tip)}
+    left = [b for b in armature_object.pose.bones if b.ccd_rig.slide_is_made and b.name not in used]
+    _unset_slides(armature_object, left)
+    return [bone.name for bone in left]
+
+
+def _unset_slides(armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]) -> None:
+    for bone in bones:
+        for name in ("use_slide", "slide_lower", "slide_upper", "slide_is_made"):
+            bone.ccd_rig.property_unset(name)
+    keep_overrides(armature_object)
 
 
 def _row_index(rows: Any, tip: str) -> int:

@@ -357,6 +357,7 @@ def _let_slide(armature_object: bpy.types.Object, name: str) -> None:
     spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
     room = ROOM * Vector(spans).length
     joint = bone.ccd_rig
+    joint.slide_is_made = not any(joint.use_slide)
     joint.use_slide = (True, True, True)
     joint.slide_lower, joint.slide_upper = (-room,) * 3, (room,) * 3
 

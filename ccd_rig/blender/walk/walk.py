@@ -29,12 +29,11 @@ from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk_work
-from ..bake.frame_selection import key_time
+from ..bake.frame_selection import key_time, times_of_curves
 from ..bake.progress import Progress, Steps, paced, run, shown
 from ..checks import ik_problems
 from ..figures.role import Figure, Part, Side
 from ..keys import channels
-from ..keys.channels import fcurves_of
 from ..properties.constraint_list import require_no_tweak
 from ..properties.names import named
 from ..retarget import sampling
@@ -553,15 +552,18 @@ def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, 
     Raises:
         RigError: it has fewer than two keys.
     """
-    keyed = next((each for each in fcurves_of(thing.data) if each.data_path == "eval_time"), None)
-    if keyed is None or len(keyed.keyframe_points) < 2:
+    keys = times_of_curves(thing.data, lambda curve: curve.data_path == "eval_time")
+    times = np.unique(np.concatenate([np.zeros(0), *keys]))
+    if len(times) < 2:
         raise RigError(
             f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
         )
-    time = key_time(scene)
-    first, last = (round(each / time) for each in keyed.range())
+    first, last = (round(each / key_time(scene)) for each in (times[0], times[-1]))
     whole = max(float(thing.data.path_duration), 1.0)
-    values = np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)])
+    with shared_scene(scene) as shared:
+        shared.isolated.collection.objects.link(thing)
+        shown = (set_frame(shared.isolated, frame) for frame in range(first, last + 1))
+        values = np.array([float(thing.evaluated_get(depsgraph).data.eval_time) for depsgraph in shown])
     back = np.flatnonzero(np.diff(values) < -1e-9 * whole)
     if len(back):
         raise RigError(

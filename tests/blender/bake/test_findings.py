@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import rigs
 from finding_bakes import FRAMES, of, run
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 
 
 @pytest.fixture
@@ -101,26 +101,50 @@ def leaping(path):
 @pytest.mark.parametrize("keys", ["EVERY_FRAME", "SOLVED_FRAMES"])
 @pytest.mark.parametrize("influence", [1.0, 0.5])
 def test_targets_that_are_missed_between_solves_alone(ext, bake, keys, influence):
-    """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6.
-
-    With half the influence, some of that turn is asked for, which is measured where the frames have keys.
-    """
+    """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6."""
     rig, row = leaping({1: (0, 0, 1), 5: (1, 0, 0), 7: (0, 0, 1)})
     row.influence = influence
     report = run(bake, rig, 11, step=10, keys=bake.Keys[keys])
     assert report.unsolved_count() == 0
     between = of(report, "BETWEEN")
-    if influence < 1.0 and keys == "SOLVED_FRAMES":
-        assert not between
-        return
     assert [(each.frame_start, each.frame_end, each.bone) for each in between] == [(5, 6, "bone_0")]
-    if influence == 1.0:
-        assert between[0].distance == pytest.approx(math.sqrt(2.0), abs=1e-3)
+    assert between[0].distance == pytest.approx(math.sqrt(2.0), abs=1e-3)
     assert not report.is_sound
     assert not report.reaches_all
     assert between[0].words() in report.summary()
     shot, farm = SimpleNamespace(name="shot", spans=lambda: [()]), ext.module("ccd_rig.blender.farm.results")
     assert farm.row_of(shot, report)["worst"] == pytest.approx(between[0].distance, abs=1e-6)
+
+
+@pytest.mark.parametrize("most", [0.9, 1.0])
+@pytest.mark.parametrize("parent", ["", "moves", "scaled"])
+def test_an_influence_that_changes_between_solves_alone(bake, parent, most):
+    """The target lies a quarter of a turn off, of which the keys ask for a fifth, and the influence for more.
+
+    The parent has keys of its own, at every frame.
+    """
+    rig = rigs.chain(2 if parent else 1)
+    tip = rig.pose.bones[-1]
+    for frame in range(1, 12) if parent else ():
+        rig.pose.bones[0].rotation_quaternion = Quaternion((0, 0, 1), 0.4 * (frame % 3))
+        rig.pose.bones[0].keyframe_insert("rotation_quaternion", frame=frame)
+        if parent == "scaled":
+            rig.pose.bones[0].scale = (1.0 + 0.1 * (frame % 4),) * 3
+            rig.pose.bones[0].keyframe_insert("scale", frame=frame)
+    target = rigs.empty("Goal", (1.0, 0.0, 0.0))
+    if parent:
+        target.parent, target.parent_type, target.parent_bone = rig, "BONE", "bone_0"
+    row = rigs.reach(rig, tip.name, target, chain_length=1)
+    for frame, influence in ((1, 0.2), (6, most), (11, 0.2)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    settings = {"step": 10, "start": bake.Start.REST}
+    (between,) = of(run(bake, rig, 11, keys=bake.Keys.SOLVED_FRAMES, **settings), "BETWEEN")
+    assert between.frame == 6
+    turn = math.radians(90.0) * (most - 0.2)
+    size = 1.2 if parent == "scaled" else 1.0  # of frame 6
+    assert between.distance == pytest.approx(size * 2.0 * math.sin(0.5 * turn), rel=0.01)
+    assert of(run(bake, rig, 11, **settings), "BETWEEN") == []
 
 
 def test_between_solves_nothing_is_missed_on_the_way_of_the_slerps(bake):
@@ -536,3 +560,112 @@ def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake
         assert findings[0].words() in report.summary()
     elif kind != "too":
         assert report.is_sound
+
+
+@pytest.mark.parametrize(
+    ("last", "shown", "preview", "ends"),
+    [
+        (20, (1, 40), None, [10, 21]),
+        (20, (10, 40), None, [21]),
+        (20, (10, 20), None, []),
+        (20, (10, 20), (5, 15), [10]),
+        (20, (1, 40), (10, 20), [10, 21]),
+        (10, (1, 40), None, [10, 11]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["", "mirrored", "apart"])
+def test_a_jump_at_an_end_of_the_range(bake, kind, last, shown, preview, ends):
+    """Before and after, the two bones point up; in the range each is bent by 30 degrees.
+
+    Without inherited rotation the second turns by both angles.
+    """
+    rig, turn = rigs.chain(2), 60.0 if kind == "apart" else 30.0
+    if kind == "mirrored":
+        rig.pose.bones[1].scale.x = -1.0
+    if kind == "apart":
+        rig.data.bones[1].use_inherit_rotation = False
+    for frame in (1, 40):
+        for bone in rig.pose.bones:
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bent_to(rig)
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = shown
+    if preview is not None:
+        scene.use_preview_range = True
+        scene.frame_preview_start, scene.frame_preview_end = preview
+    for _ in range(2):  # a second bake keeps the motion, and tells the same
+        report = bake.bake(scene, rig, bake.BakeSettings(10, last))
+        jumps = of(report, "JUMP")
+        assert [each.frame for each in jumps] == ends
+        assert all(math.degrees(each.angle) == pytest.approx(turn, abs=1.0) for each in jumps)
+        assert report.is_sound != bool(ends)
+
+
+def test_a_jump_where_an_influence_begins_or_ends_at_once(bake):
+    """Before and after, the two bones point up; meanwhile each is bent by 30 degrees."""
+    rig = rigs.chain(2)
+    bent_to(rig)
+    row = rig.ccd_rig.constraints[0]
+    for frame, influence in ((1, 0.0), (10, 1.0), (21, 0.0)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    for point in _curves(rig)[0].keyframe_points:
+        point.interpolation = "CONSTANT"
+    report = run(bake, rig, 40)
+    assert [each.frame for each in of(report, "JUMP")] == [10, 21]
+    assert not report.is_sound
+
+
+def bent_to(rig):
+    """Let a chain of two bones reach where both are bent by 30 degrees about Y."""
+    angles = math.radians(30.0), math.radians(60.0)
+    goal = (0.0, sum(map(math.sin, angles)), sum(map(math.cos, angles)))
+    rigs.reach(rig, "bone_1", rigs.empty("Goal", goal))
+    rigs.update()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_a_range_without_keys_around_it_has_no_jump_at_its_ends(bake, single):
+    """The channels hold their first and last keys."""
+    rig = rigs.chain(2)
+    bent_to(rig)
+    scene = bpy.context.scene
+    report = bake.bake(scene, rig, bake.BakeSettings(10, 10 if single else 20))
+    assert (scene.frame_start, scene.frame_end) == (1, 250)
+    assert of(report, "JUMP") == []
+    assert report.is_sound
+
+
+def test_a_motion_that_is_as_fast_beside_the_range_as_in_it_has_no_jump_at_its_ends(bake):
+    """The bone turns by 12 degrees a frame throughout, and the target goes with its end."""
+    rig = rigs.chain(1)
+    bone, path = rig.pose.bones[0], {}
+    for frame in range(1, 31):
+        angle = math.radians(12.0 * frame)
+        bone.rotation_quaternion = Quaternion((1, 0, 0), angle)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+        turn = bone.bone.matrix_local.to_quaternion() @ bone.rotation_quaternion
+        path[frame] = (turn @ Vector((0, 1, 0)))[:]
+    rigs.reach(rig, "bone_0", rigs.keyed(rigs.empty("Goal"), path))
+    rigs.update()
+    for start in ("ACTION", "REST"):
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(10, 20, start=bake.Start[start]))
+        assert of(report, "JUMP") == []
+        assert report.is_sound
+
+
+def test_a_jump_to_the_motion_of_another_strip(bake):
+    """The strip of the bake ends where that of the rest pose goes on."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+        bone.keyframe_insert("rotation_quaternion", frame=40)
+    data = rig.animation_data
+    data.nla_tracks.new().strips.new("Rest", 1, data.action)
+    data.action = None
+    bent_to(rig)
+    settings = bake.BakeSettings(10, 20, destination=bake.Destination.NLA_STRIP)
+    report = bake.bake(bpy.context.scene, rig, settings)
+    strip = data.nla_tracks[-1].strips[0]
+    jumps = [each.frame for each in of(report, "JUMP")]
+    assert (strip.extrapolation, jumps) == ("NOTHING", [10, 21])

@@ -56,7 +56,7 @@ def test_a_set_up_goes_without_a_trace(ext, options):
 
     def there():
         things = (bpy.data.objects, bpy.data.collections, bpy.data.meshes, rig.data.bones)
-        return [each.keys() for each in things], bpy.context.mode
+        return [each.keys() for each in things], bpy.context.mode, slides(rig)
 
     bpy.ops.object.mode_set(mode="POSE")
     before = there()
@@ -65,6 +65,32 @@ def test_a_set_up_goes_without_a_trace(ext, options):
     assert bpy.ops.ccd_rig.constraints_remove() == {"FINISHED"}
     assert len(rig.ccd_rig.constraints) == 0 and there() == before
     fails(bpy.ops.ccd_rig.constraints_remove, "has no CCD constraint")
+
+
+def slides(rig):
+    """What is stored of slides, by bone."""
+    names = ("use_slide", "slide_lower", "slide_upper")
+    stored = {bone.name: bone.ccd_rig for bone in rig.pose.bones}
+    kept = {bone: [name for name in names if group.is_property_set(name)] for bone, group in stored.items()}
+    return {bone: names for bone, names in kept.items() if names}
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_slide_of_the_hips_goes_with_the_last_constraint_above_which_they_are(ext, own):
+    """Body Helps shifts them for a hand, too. A slide of the user's own stays."""
+    rig = rigs.metarig("basic_human")
+    if own:
+        rig.pose.bones["spine"].ccd_rig.use_slide = (True, False, False)
+    made = set_up(rig)
+    hips = "spine"
+    assert all(rig.pose.bones[hips].ccd_rig.use_slide)
+    rows = rig.ccd_rig.constraints
+    rig.ccd_rig.active_index = rows.find(made[hips].name)
+    while len(rows):
+        assert hips in slides(rig)
+        bpy.ops.ccd_rig.constraint_remove()
+        rig.ccd_rig.active_index = 0
+    assert (hips in slides(rig)) == own
 
 
 def test_what_something_else_uses_stays_when_a_set_up_goes(ext):

@@ -196,6 +196,23 @@ def test_a_foot_goes_along_with_ground_that_moves(ext, bake):
     np.testing.assert_allclose(feet - feet[0], np.repeat(gone[:, None], 2, axis=1), atol=SLIP)
 
 
+def test_where_the_ground_carries_a_foot_away_is_told_in_metres(ext, bake, errors, monkeypatch):
+    """A unit of the scene is a centimetre. Faces are looked for in two frames at a time."""
+    monkeypatch.setattr(ext.module("ccd_rig.blender.scene.ground"), "ROWS", 2)
+    rig, scene = walks.figure(), bpy.context.scene
+    scene.unit_settings.scale_length = 0.01
+    thing = rigs.ground(lambda x, y: 0.0, np.linspace(-8.0, 8.0, 161).tolist(), name="Belt")
+    for frame in (1, 11):
+        thing.location.y = 300.0 * (frame - 1)
+        thing.keyframe_insert("location", frame=frame)
+    stand_on(rig, thing)
+    plant(rig, "foot.L")
+    x, y, _ = walks.heads(rig, ("foot.L",), [1])[0, 0]
+    with pytest.raises(errors.RigError) as told:
+        bake.bake(scene, rig, bake.BakeSettings(1, 11))
+    assert f"at ({0.01 * x:.3g}, {0.01 * y:.3g})" in str(told.value)
+
+
 def squatting(frames):
     """A figure whose hips are keyed low enough for both feet, planted on its ground."""
     rig = walks.figure()

@@ -295,11 +295,18 @@ def test_a_closed_curve_is_gone_round(ext):
     assert np.linalg.norm(hips[-1, :2] - hips[0, :2]) < 0.8
 
 
-def test_as_the_curves_evaluation_time_is_keyed(ext):
+@pytest.mark.parametrize("moved", [None, 0, 20])
+def test_as_the_curves_evaluation_time_is_keyed(ext, moved):
+    """In an action, or in a strip of it that is moved by some frames."""
     rig, path = walks.walk(ext), curve(*LINE)
     for frame, at in ((11, 0.0), (150, 60.0), (190, 60.0)):
         path.data.eval_time = at
-        path.data.keyframe_insert("eval_time", frame=frame)
+        path.data.keyframe_insert("eval_time", frame=frame - (moved or 0))
+    if moved is not None:
+        data = path.data.animation_data
+        strip = data.nla_tracks.new().strips.new("Time", 11, data.action)
+        data.action = None
+        assert (strip.frame_start, strip.frame_end) == (11, 190)
     walk_along(rig, path, speed="CURVE")
     assert frames_of(rig) == range(11, 191)
     hips = walks.heads(rig, ("hips",), (11, 150, 170, 190))[:, 0, 1]
