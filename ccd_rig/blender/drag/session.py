@@ -53,30 +53,19 @@ FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 
 
 class Pulled(NamedTuple):
-    """A bone that the user pulls.
+    """A bone that the user pulls."""
 
-    Attributes:
-        bone: its name.
-        point: pulled point of the bone, in world space.
-    """
-
-    bone: str
-    point: Vector
+    bone: str  # its name
+    point: Vector  # pulled point of the bone, in world space
 
 
 @dataclass(frozen=True)
 class _Grab:
-    """A bone that moves for a pulled one.
+    """A bone that moves for a pulled one."""
 
-    Attributes:
-        control: name of the moved bone.
-        place: pulled point, in armature space.
-        mirrored: whether its motion mirrors the pointer's.
-    """
-
-    control: str
-    place: Vector
-    mirrored: bool = False
+    control: str  # name of the moved bone
+    place: Vector  # pulled point, in armature space
+    mirrored: bool = False  # whether its motion mirrors the pointer's
 
 
 class Session:
@@ -629,19 +618,13 @@ def _acting_limit(bone: bpy.types.PoseBone) -> EulerBox | None:
 
 @dataclass(frozen=True)
 class Hung:
-    """A limb that hangs on the body's control.
+    """A limb that hangs on the body's control."""
 
-    Attributes:
-        control: bone that is dragged or pinned.
-        inherits: whether the limb's first bone turns with the body.
-        ik: bones that Blender's IK turns to `control`, from the body; empty for a limb by FK.
-        carrier: the bone, in a line with the body, that carries the first of `ik`.
-    """
-
-    control: str
-    inherits: bool = True
+    control: str  # bone that is dragged or pinned
+    inherits: bool = True  # whether the limb's first bone turns with the body
+    # Bones that Blender's IK turns to `control`, from the body; empty for a limb by FK.
     ik: tuple[str, ...] = ()
-    carrier: str = ""
+    carrier: str = ""  # the bone, in a line with the body, that carries the first of `ik`
 
 
 class Carrier:
@@ -764,21 +747,13 @@ def _meet(bone: bpy.types.PoseBone, parent: bpy.types.PoseBone) -> bool:
 
 @dataclass(frozen=True)
 class Turned:
-    """A mechanism between controls that copies the rotation of another bone.
+    """A mechanism between controls that copies the rotation of another bone."""
 
-    Attributes:
-        own: rotation of its channels.
-        influence: of the copied rotation, 0 to 1.
-        source: joint that carries the other bone; -1 if none does.
-        copied: the other bone's rotation relative to that joint, or in armature space.
-        error: shown rotation at the press, relative to that by these values.
-    """
-
-    own: Quaternion
-    influence: float
-    source: int
-    copied: Quaternion
-    error: Quaternion
+    own: Quaternion  # rotation of its channels
+    influence: float  # of the copied rotation, 0 to 1
+    source: int  # joint that carries the other bone; -1 if none does
+    copied: Quaternion  # the other bone's rotation relative to that joint, or in armature space
+    error: Quaternion  # shown rotation at the press, relative to that by these values
 
     @classmethod
     def of(cls, controls: Controls, reading: RigReading, bones: Any) -> dict[int, Turned]:
@@ -811,17 +786,11 @@ class Turned:
 
 @dataclass(frozen=True)
 class Joined:
-    """Limbs joined to the body that carries them.
+    """Limbs joined to the body that carries them."""
 
-    Attributes:
-        skeleton: the body, the bones that were read, and those that Blender's IK turns.
-        pose: at the press.
-        order: index in the reading of each joint that was read.
-    """
-
-    skeleton: Skeleton
-    pose: Pose
-    order: tuple[int, ...]
+    skeleton: Skeleton  # the body, the bones that were read, and those that Blender's IK turns
+    pose: Pose  # at the press
+    order: tuple[int, ...]  # index in the reading of each joint that was read
 
     @classmethod
     def of(

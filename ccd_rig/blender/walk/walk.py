@@ -87,63 +87,40 @@ class Stands(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class WalkChoice:
-    """Choices of the user.
+    """Choices of the user."""
 
-    Attributes:
-        cycle: action with the cycle; None for the playing one.
-        cycle_frames: first and last frame of the cycle; None to search for a period in all frames.
-        height: of the ground without meshes, world metres; None: where the armature stands at rest.
-        meshes: objects of the ground.
-        start: scene frame of the first key.
-        end: scene frame of the last key at most; None for as many as the path takes.
-        stands: pose before and after the walk.
-        stand_action: action with that pose in its first frame, for `Stands.ACTION`.
-        keyed: whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
-            `settings.cycles` have no effect then.
-        settings: of the walk.
-    """
-
-    cycle: bpy.types.Action | None = None
+    cycle: bpy.types.Action | None = None  # action with the cycle; None for the playing one
+    # First and last frame of the cycle; None to search for a period in all frames.
     cycle_frames: tuple[int, int] | None = None
+    # Of the ground without meshes, world metres; None: where the armature stands at rest.
     height: float | None = None
-    meshes: Sequence[bpy.types.Object] = ()
-    start: int = 1
-    end: int | None = None
-    stands: Stands = Stands.CYCLE
+    meshes: Sequence[bpy.types.Object] = ()  # objects of the ground
+    start: int = 1  # scene frame of the first key
+    end: int | None = None  # scene frame of the last key at most; None for as many as the path takes
+    stands: Stands = Stands.CYCLE  # pose before and after the walk
+    # Action with that pose in its first frame, for `Stands.ACTION`.
     stand_action: bpy.types.Action | None = None
+    # Whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
+    # `settings.cycles` have no effect then.
     keyed: bool = False
-    settings: WalkSettings = field(default_factory=WalkSettings)
+    settings: WalkSettings = field(default_factory=WalkSettings)  # of the walk
 
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """Result of a walk.
+    """Result of a walk."""
 
-    Attributes:
-        action: with the keys.
-        frames: (F,) scene frames of the keys.
-        cycle: the cycle.
-        cycle_frames: first and last frame of its period.
-        length: of the walk, metres.
-        speed: of the cycle, metres per second.
-        shortest: shortest step, in steps of the cycle.
-        replaced: whether the action replaces the one of an earlier walk.
-        plan: footfalls and motion of the hips.
-        measures: of the playing result, in metres.
-        turned: bones that constraints turn after their keys, the worst first.
-    """
-
-    action: bpy.types.Action
-    frames: Array
+    action: bpy.types.Action  # with the keys
+    frames: Array  # (F,) scene frames of the keys
     cycle: Cycle
-    cycle_frames: tuple[float, float]
-    length: float
-    speed: float
-    shortest: float
-    replaced: bool
-    plan: WalkPlan
-    measures: WalkMeasures
-    turned: Sequence[TurnedBone]
+    cycle_frames: tuple[float, float]  # first and last frame of its period
+    length: float  # of the walk, metres
+    speed: float  # of the cycle, metres per second
+    shortest: float  # shortest step, in steps of the cycle
+    replaced: bool  # whether the action replaces the one of an earlier walk
+    plan: WalkPlan  # footfalls and motion of the hips
+    measures: WalkMeasures  # of the playing result, in metres
+    turned: Sequence[TurnedBone]  # bones that constraints turn after their keys, the worst first
 
 
 def walk_along(

@@ -38,21 +38,13 @@ FINEST = 400_000
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A smooth way in the plane.
+    """A smooth way in the plane."""
 
-    Attributes:
-        places: (P, 2) metres, `spacing` apart.
-        headings: (P,) radians from the X axis of the world, continuous.
-        spacing: metres along the way from one place to the next.
-        length: metres; beyond it, and before 0, the way goes straight on, or round again if closed.
-        closed: whether the end is the start.
-    """
-
-    places: Array
-    headings: Array
-    spacing: float
-    length: float
-    closed: bool
+    places: Array  # (P, 2) metres, `spacing` apart
+    headings: Array  # (P,) radians from the X axis of the world, continuous
+    spacing: float  # metres along the way from one place to the next
+    length: float  # metres; beyond it, and before 0, the way goes straight on, or round again if closed
+    closed: bool  # whether the end is the start
 
     def at(self, along: Array) -> tuple[Array, Array]:
         """(..., 2) places and (...,) headings at metres (...,)."""
