@@ -18,6 +18,7 @@ from . import words
 from .role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Kind, Part, Role, Side, SkeletonTree
 from .symmetry import (
     LEAST_LIMB,
+    UP,
     Limb,
     Skeleton,
     Trunk,
@@ -50,7 +51,10 @@ def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     least = LEAST_LIMB * ways[roots[0]]
     stem, forks = _row(tree, ways, roots[0], least)
     if not forks:
-        return (Kind.CHAIN, _one_way(tree, _without_root(stem))) if len(stem) > 2 else (Kind.UNKNOWN, {})
+        if len(stem) < 3:
+            return Kind.UNKNOWN, {}
+        is_root = words.says(stem[0], Clue.ROOT) and words.read(stem[0]).part is None
+        return Kind.CHAIN, _one_way(tree, stem[1:] if is_root and len(stem) > 3 else stem)
     rows = [_row(tree, ways, name, least) for name in forks]
     are_separate = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
     if not are_separate or max(ways[roots[0]] - ways[name] for name in stem) > least:
@@ -69,12 +73,6 @@ def _row(
             return row, large
         row.append(large[0] if large else children[0])
     return row, []
-
-
-def _without_root(row: Sequence[str]) -> list[str]:
-    """Remove a root bone from a row, if three bones are left."""
-    is_root = words.says(row[0], Clue.ROOT) and words.read(row[0]).part is None
-    return list(row[1:] if is_root and len(row) > 3 else row)
 
 
 def _head_of(tree: SkeletonTree, row: Sequence[str]) -> str:
@@ -128,7 +126,6 @@ SPRAWL = 0.8
 """Length over height above which a leg's first bone is a lizard's thigh; pelvis bones have up to 0.58."""
 MIDDLE = 0.1
 """Largest offset of a girdle bone's head from the median plane, in offsets of its end."""
-UP = Vector((0.0, 0.0, 1.0))
 
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
@@ -363,9 +360,6 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
     """Return roles of arms, the longest pair first; fingers are numbered through all pairs.
 
     Args:
-        bones: a symmetrical skeleton.
-        arms: pairs of arms.
-        middle: its middle.
         first: number of the first pair; 1 where front legs have shoulders.
     """
     roles: dict[str, Role] = {}

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .role import Part, RestBone, Side, SkeletonTree
+from .role import Part, Side, SkeletonTree
 from .words import Clue
 
+UP = Vector((0.0, 0.0, 1.0))
 CLOSE = 0.02
 """Largest error of mirror images, and largest offset of points on the plane, in the figure's size."""
 NEAR = 0.1
@@ -42,14 +43,15 @@ def joints(tree: SkeletonTree) -> dict[str, Vector]:
 def ends(tree: SkeletonTree) -> dict[str, Vector]:
     """{bone: tail}, or heads instead unless most tails lead to a child's head."""
     parents = [bone for bone in tree.bones.values() if tree.children[bone.name]]
-    leading = sum(any(_leads_to(bone, tree.bones[c]) for c in tree.children[bone.name]) for bone in parents)
+    leading = sum(
+        any(
+            math.dist(bone.tail, tree.bones[child].head) <= CLOSE * math.dist(bone.tail, bone.head)
+            for child in tree.children[bone.name]
+        )
+        for bone in parents
+    )
     trusted = 2 * leading >= len(parents)
     return {name: Vector(bone.tail if trusted else bone.head) for name, bone in tree.bones.items()}
-
-
-def _leads_to(bone: RestBone, child: RestBone) -> bool:
-    length = (Vector(bone.tail) - Vector(bone.head)).length
-    return (Vector(bone.tail) - Vector(child.head)).length <= CLOSE * length
 
 
 def size_of(points: Sequence[Vector]) -> float:
@@ -72,10 +74,15 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
     for axis in axes:
         along = [place.dot(axis) for place in places.values()]
         width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
-        for middle in _middles(tree, places, axis):
+        # The plane goes through the root, or the middle of the outermost joints.
+        root, half = places[tree.children[""][0]].dot(axis), 0.5 * (min(along) + max(along))
+        for middle in (half,) if math.isclose(root, half, abs_tol=1e-6) else (root, half):
             score, candidate = _split(tree, places, axis, middle, CLOSE * size)
             if candidate.partners and score >= ENOUGH:
-                rank = (round(score, 6), _sides_told(candidate.partners), -width)
+                # A name tells a side where the partner's name has another one.
+                told = {name: words.read(name).side for name in candidate.partners}
+                count = sum(told[one] is not told[other] for one, other in candidate.partners.items())
+                rank = (round(score, 6), count, -width)
                 best = (rank, candidate) if best is None or rank > best[0] else best
     return _with_names(tree, places, axes, best[1] if best else None)
 
@@ -103,20 +110,6 @@ def _with_names(
     signs = {Side.LEFT: left, Side.RIGHT: -left, Side.MIDDLE: 0}
     sides = {name: signs[side] for name, side in named_sides.items() if name not in paired}
     return Halves(axis, {**(split.sides if split else {}), **sides}, partners)
-
-
-def _sides_told(partners: Mapping[str, str]) -> int:
-    """Number of bones whose names have another side than their partners' names."""
-    sides = {name: words.read(name).side for name in partners}
-    return sum(sides[one] is not sides[other] for one, other in partners.items())
-
-
-def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> list[float]:
-    """Candidates for the plane's offset along an axis: the root, and the middle of the outermost joints."""
-    along = [place.dot(axis) for place in places.values()]
-    roots = [places[name].dot(axis) for name in tree.children[""]]
-    half = 0.5 * (min(along) + max(along))
-    return [*(root for root in roots[:1] if not math.isclose(root, half, abs_tol=1e-6)), half]
 
 
 def _split(
@@ -182,27 +175,21 @@ DIGIT = 0.4
 
 
 class Skeleton(NamedTuple):
-    """A symmetrical skeleton.
+    """A symmetrical skeleton."""
 
-    Attributes:
-        tree: its bones.
-        halves: its median plane.
-        places: {bone: head}.
-        ends: {bone: end}, see `ends`.
-        lengths: {bone: length of the longest path from its head down to an end}.
-        reaches: {bone: the same from its parent's head}.
-        size: diagonal of the bounding box, wings left out if they are known.
-        ground: height of the lowest point.
-    """
+    tree: SkeletonTree  # its bones
+    halves: Halves  # its median plane
+    places: Mapping[str, Vector]  # {bone: head}
+    ends: Mapping[str, Vector]  # {bone: end}, see `ends`
+    lengths: Mapping[str, float]  # {bone: length of the longest path from its head down to an end}
+    reaches: Mapping[str, float]  # {bone: the same from its parent's head}
+    size: float  # diagonal of the bounding box, wings left out if they are known
+    ground: float  # height of the lowest point
 
-    tree: SkeletonTree
-    halves: Halves
-    places: Mapping[str, Vector]
-    ends: Mapping[str, Vector]
-    lengths: Mapping[str, float]
-    reaches: Mapping[str, float]
-    size: float
-    ground: float
+    @property
+    def along(self) -> Vector:
+        """Horizontal direction in the median plane."""
+        return Vector(self.halves.across.cross(UP))
 
     def is_middle(self, name: str) -> bool:
         """Whether a bone lies on the median plane."""
@@ -287,8 +274,6 @@ def fins_of(bones: Skeleton, pairs: Sequence[Limb], head: str) -> list[Limb]:
     A body without long fins has short ones.
 
     Args:
-        bones: a symmetrical skeleton.
-        pairs: of limbs that are no legs or arms.
         head: by its name; empty if no name tells it.
     """
     short = [
@@ -453,7 +438,6 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     """Divide the middle bones into hips, spine, neck, head and tail.
 
     Args:
-        bones: a symmetrical skeleton.
         hind: pair of limbs at the hips, or None.
         fore: pair of limbs at the chest, or None.
     """
@@ -568,7 +552,7 @@ def _top(bones: Skeleton, name: str, lies: bool) -> str:
 def _swept(bones: Skeleton, fins: Limb) -> list[str]:
     """Middle children of the fins' root that lead to where the fins are swept: towards the tail."""
     last = main_chain(bones, fins.bones[0])[-1]
-    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    along = bones.along
     sweep = (bones.places[last] - fins.base).dot(along)
     if abs(sweep) <= STEP * bones.size:
         return []
@@ -584,7 +568,6 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
     """Return the middle bone with a head's name, or else with a face on it; empty for none.
 
     Args:
-        bones: a symmetrical skeleton.
         body: bones that are no descendants of a head.
     """
     above = {each for name in body for each in bones.tree.ancestors(name)}
@@ -661,7 +644,7 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
     """Direction that the figure faces: by its body if it lies, by its feet if it is upright."""
-    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    along = bones.along
     bodies = []
     if head and hips:
         bodies.append(bones.places[head] - bones.places[hips])
@@ -682,7 +665,7 @@ def usual_front(bones: Skeleton) -> Vector:
 
     Without these -Y, as usual in Blender, or +X if the plane is along X, as of machines.
     """
-    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    along = bones.along
     named_sides = {name: words.read(name).side for name in bones.halves.partners}
     lefts = sum(
         bones.halves.sides[name] * (1 if side is Side.LEFT else -1)

@@ -290,7 +290,7 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
     driven = {curve.data_path for curve in channels.drivers_of(armature_object)}
     paths = channels.played_paths(armature_object) | driven
     for row in rows:
-        switch = armature_object.pose.bones.get(rigify.limb_parent(row.top))
+        switch = armature_object.pose.bones.get(row.top.replace("_fk", "_parent", 1))
         if switch is None or not isinstance(switch.get(rigify.IK_FK), bool | int | float):
             continue
         path = f'{switch.path_from_id()}["{rigify.IK_FK}"]'
