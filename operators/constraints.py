@@ -191,8 +191,6 @@ def apply_choices(context: bpy.types.Context, rig: bpy.types.Object, before: set
     """Apply the changed preferences for new rigs to new constraints, and to a rig that had none before.
 
     Args:
-        context: has the preferences.
-        rig: the rig with new constraints.
         before: names of the constraints that it had.
     """
     choices = new_rig_choices(context)
@@ -483,7 +481,9 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         except CCDRigError as error:
             # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
-                new_constraints.hold_height(rig, planted.new)
+                for name in planted.new:
+                    rig.ccd_rig.constraints[name].plant_height = True
+                keep_overrides(rig)
             self.results = f"Planted all the time. {error}"
             self.tell("WARNING", self.results)
             return

@@ -77,7 +77,6 @@ def fit(
 
     Args:
         rotations: (N, 4) quaternions (w, x, y, z) relative to rest.
-        settings: margin, percentile, and tolerances of a hinge.
         may_be_hinge: False for a joint that is known to turn about more axes than one motion shows.
 
     Raises:

@@ -20,12 +20,12 @@ from typing import Any
 import bpy
 
 from ... import json_text
+from .. import set_up
 from ..atomic_write import read
 from ..bake.report import write
 from ..figures.recognition import figure_of, with_roles
 from ..retarget import clips
-from ..set_up import build
-from ..set_up.plan import Choices, Group, Ranges
+from ..set_up import Choices, Group, Ranges
 from . import files
 from .files import Check, Exit, say, warn
 
@@ -124,9 +124,9 @@ def _set_up(
         roles,
         options.control_bones,
     )
-    result = build.set_up(bpy.context, armature_object, choices)
+    result = set_up.set_up(bpy.context, armature_object, choices)
     if choices.follow_motion:
-        build.follow(bpy.context, armature_object, result)
+        set_up.follow(bpy.context, armature_object, result)
     for note in result.notes:
         warn(f"{armature_object.name}: {note}")
     return {

@@ -15,11 +15,11 @@ import bpy
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
+from .. import walk
 from ..bake.report import write
 from ..retarget import clips
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
-from ..walk import walk
-from ..walk.walk import Stands, WalkChoice, walk_along
+from ..walk import Stands, WalkChoice, walk_along
 from . import files
 from .files import Check, Exit, Option, UsageError, say, warn
 

@@ -175,12 +175,7 @@ class Controls:
         return self._lines[bone.name]
 
     def ends_at_moved(self, moved: Iterable[str], members: Iterable[str]) -> bool:
-        """Whether constraints in a line follow bones that are moved beside it; such lines then end there.
-
-        Args:
-            moved: names of bones that a drag moves.
-            members: names of all bones in its lines.
-        """
+        """Whether constraints in a line follow bones that are moved beside it; such lines then end there."""
         before, bones = self.moved, self.armature_object.pose.bones
         still = [bones[name] for name in members if self.placing(bones[name]) and self._is_still(bones[name])]
         self.moved = before | frozenset(moved)

@@ -416,11 +416,8 @@ class Session:
         """Read chains: (tip, number of bones).
 
         Args:
-            chains: by tip.
-            sliding: bones that slide.
             heavy: the body, if its mass counts against its motion.
             carried: masses for the balance.
-            still: bones that do not turn.
         """
         controls, bones = self._controls, self.armature_object.pose.bones
         members = list(dict.fromkeys(b.name for tip, n in chains for b in controls.line(bones[tip])[:n]))

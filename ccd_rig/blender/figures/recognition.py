@@ -169,8 +169,6 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
     """Change roles of a figure's bones. The former bones of these roles lose them.
 
     Args:
-        figure: as it was recognised.
-        names: of all its bones.
         changes: {bone: words of its role}; empty words remove its role.
 
     Raises:

@@ -74,23 +74,23 @@ def from_ik(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
             "select bones that have one"
         )
     store_limits({bone: ik_limit(bone) for bone in limited})
+    notes, narrower = [], []
     for bone in limited:
-        bone.ccd_rig.stiffness = _stiffness(bone)
-    notes = []
+        ranges = _ranges(bone)
+        turning = [axis for axis, ends in ranges.items() if _turns(ends)]
+        stiffness = [getattr(bone, f"ik_stiffness_{axis}") for axis in turning]
+        bone.ccd_rig.stiffness = float(sum(stiffness)) / len(turning) if turning else 1.0
+        x, _, z = ranges.values()
+        if _is_free(x) != _is_free(z) and _turns(x) and _turns(z):
+            narrower.append(bone.name)
     if stretching := [bone.name for bone in limited if bone.ik_stretch > 0.0]:
         notes.append(f"IK Stretch of {named(stretching)} is left out: bones keep their length")
-    if narrower := [bone.name for bone in limited if _has_one_range(bone)]:
+    if narrower:
         notes.append(
             f"{named(narrower)} limit only one of X and Z: the range narrows as the bone swings about the "
             "other, where Blender's IK lets more through"
         )
     return Outcome(tuple(bone.name for bone in limited), tuple(notes))
-
-
-def _has_one_range(pose_bone: bpy.types.PoseBone) -> bool:
-    """Whether one of the two swing axes is free and the other has a range."""
-    x, _, z = _ranges(pose_bone).values()
-    return _is_free(x) != _is_free(z) and _turns(x) and _turns(z)
 
 
 def _ranges(pose_bone: bpy.types.PoseBone) -> dict[str, Range]:
@@ -114,23 +114,9 @@ def _turns(ends: Range) -> bool:
     return ends[1] > ends[0]
 
 
-def _stiffness(pose_bone: bpy.types.PoseBone) -> float:
-    """Return the mean stiffness of the axes that can turn; 1 if none can."""
-    turning = [axis for axis, ends in _ranges(pose_bone).items() if _turns(ends)]
-    if not turning:
-        return 1.0
-    return float(sum(getattr(pose_bone, f"ik_stiffness_{axis}") for axis in turning)) / len(turning)
-
-
 def limit_rotations(pose_bone: bpy.types.PoseBone) -> list[Any]:
     """Return the user's Limit Rotation constraints of a bone."""
     return [each for each in clamps.user_constraints(pose_bone) if each.type == "LIMIT_ROTATION"]
-
-
-def constraint_of(pose_bone: bpy.types.PoseBone) -> Any | None:
-    """Return the first Limit Rotation constraint that is not muted, else the first one, else None."""
-    limits = limit_rotations(pose_bone)
-    return next((c for c in limits if not c.mute), limits[0] if limits else None)
 
 
 def box(pose_bone: bpy.types.PoseBone, constraint: Any) -> EulerBox:
@@ -172,7 +158,9 @@ def from_limit_rotation(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
     Raises:
         RigError: no bone has such a constraint, or no constraint can be converted. Nothing has changed then.
     """
-    constraints = {bone: constraint for bone in pose_bones if (constraint := constraint_of(bone)) is not None}
+    # The first that is not muted, else the first one.
+    rotating = {bone: limits for bone in pose_bones if (limits := limit_rotations(bone))}
+    constraints = {bone: next((c for c in each if not c.mute), each[0]) for bone, each in rotating.items()}
     if not constraints:
         raise RigError(f"no Limit Rotation constraint is on {named([bone.name for bone in pose_bones])}")
     limits: dict[bpy.types.PoseBone, Limit | None] = {}

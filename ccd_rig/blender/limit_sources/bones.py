@@ -16,7 +16,7 @@ from ..keys.channels import is_bone_selected
 from ..properties import constraint_list
 from ..properties.limits import copy_limit, limit_kind, limit_of, store_limits
 from ..properties.names import named
-from ..rig.bone_space import nearest_rotation
+from ..rig.bone_space import rest_rotation
 from ..viewport.limits import bone_axes
 
 
@@ -97,10 +97,6 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
     If both bones of a pair are in `pose_bones`, the one with a limit is mirrored. If both have limits, the
     one on the side of the active bone is.
 
-    Args:
-        pose_bones: of one armature.
-        active: the active bone, or None.
-
     Raises:
         RigError: no bone has a partner, the side to mirror is not decided, or a limit is contradictory or
             cannot be mirrored. Nothing has changed then.
@@ -150,7 +146,7 @@ def _mirrored(bone: bpy.types.PoseBone, other: bpy.types.PoseBone) -> Limit | No
     limit = limit_of(bone.name, "limit", bone.ccd_rig.limit)
     if limit is None:
         return None
-    rests = [nearest_rotation(member.bone.matrix_local.to_3x3()) for member in (bone, other)]
+    rests = [rest_rotation(member) for member in (bone, other)]
     try:
         return limit.turned(mirror_turn(*rests))
     except InvalidInput as error:

@@ -19,7 +19,7 @@ from ...errors import InvalidInput, RigError
 from ...limits.fitting import FitSettings, comfort_region, fit
 from ...limits.shapes import Limit
 from ..figures.recognition import figure_of
-from ..figures.role import Figure, Kind, Part
+from ..figures.role import Kind, Part
 from ..keys import channels
 from ..properties.limits import store_limits
 from ..properties.names import named
@@ -27,15 +27,8 @@ from ..properties.pose_library import rotations_at, turned_bones
 from .bones import Outcome
 
 HINGES = {
-    Part.LOWER_ARM,
-    Part.SHIN,
-    Part.FRONT_SHIN,
-    Part.FINGER,
-    Part.TOE,
-    Part.FRONT_TOE,
-    Part.LEG,
-    Part.TAIL,
-    Part.WING,
+    *(Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN, Part.FINGER, Part.TOE, Part.FRONT_TOE),
+    *(Part.LEG, Part.TAIL, Part.WING),
 }
 """Parts of a figure whose bones may be hinges; the remaining joints have three axes."""
 MOST = 4000
@@ -52,7 +45,6 @@ def from_action(
     Bones without rotation, or with too little of it for a fit, keep their limits.
 
     Args:
-        pose_bones: of one armature.
         action: None: the armature's present action.
 
     Raises:
@@ -106,8 +98,10 @@ def _fit_limits(
     reasons: dict[str, list[str]] = defaultdict(list)
     figure = figure_of(pose_bones[0].id_data)
     for bone, rotations in samples.items():
+        role = figure.roles.get(bone.name)  # no thigh is a hinge, even if it only swings in a walk
+        may_be_hinge = role is None or role.part in HINGES or figure.kind in (Kind.CHAIN, Kind.UNKNOWN)
         try:
-            limits[bone] = limit = fit(rotations, settings, _may_be_hinge(figure, bone.name))
+            limits[bone] = limit = fit(rotations, settings, may_be_hinge)
             regions[bone] = comfort_region(rotations, limit, settings)
         except InvalidInput as error:
             reasons[str(error)].append(bone.name)
@@ -116,12 +110,6 @@ def _fit_limits(
         raise RigError(notes[0])
     store_limits(limits, regions if settings.comfort else None)
     return Outcome(tuple(bone.name for bone in limits), notes)
-
-
-def _may_be_hinge(figure: Figure, name: str) -> bool:
-    """Whether the limit of a bone may be a hinge: not for a thigh, even if it only swings in a walk."""
-    role = figure.roles.get(name)
-    return role is None or role.part in HINGES or figure.kind in (Kind.CHAIN, Kind.UNKNOWN)
 
 
 def _samples(

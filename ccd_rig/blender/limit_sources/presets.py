@@ -26,7 +26,7 @@ from ..figures.role import Figure, Kind, Part, Role, Side
 from ..properties.active_rig import keep_overrides
 from ..properties.limits import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named
-from ..rig.bone_space import nearest_rotation
+from ..rig.bone_space import rest_rotation
 from ..viewport.limits import bone_axes
 from .bones import Outcome
 from .joint_ranges import DOG, HUMAN, NECK, STRAIGHT, TAIL
@@ -64,7 +64,7 @@ class Body:
 
     def rest(self, name: str) -> Quaternion:
         """Orientation of a bone at rest."""
-        return rest_of(self.armature_object.pose.bones[name])
+        return rest_rotation(self.armature_object.pose.bones[name])
 
     def head(self, name: str) -> Vector:
         """Head of a bone at rest."""
@@ -91,12 +91,6 @@ class Body:
         """Raise InvalidInput if a bone does not point along its limb, as after imports."""
         if (self.rest(name) @ _BONE).dot(self.along(name)) < STRAY:
             raise InvalidInput("its Y axis does not run along the limb: reorient the bone in Edit Mode")
-
-
-def rest_of(pose_bone: bpy.types.PoseBone) -> Quaternion:
-    """Return the orientation of a bone at rest, in armature space."""
-    rest: Quaternion = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())
-    return rest
 
 
 def body_of(armature_object: bpy.types.Object) -> Body:
@@ -464,7 +458,7 @@ def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone,
     limits: dict[bpy.types.PoseBone, Limit | None] = {}
     for bone, name in zip(bones, names, strict=True):
         motion = HUMAN[f"{'thumb' if is_thumb else 'finger'}, {name}"]
-        rest = rest_of(bone)
+        rest = rest_rotation(bone)
         axis = _bone_axis(rest, _curl_axis(bones))
         if "spreading" in motion or "abduction" in motion:
             side = 1.0 if bone.bone.head_local.x > 0.0 else -1.0
@@ -479,9 +473,7 @@ def _knuckle(rest: Quaternion, axis: Vector, motion: dict[str, float], side: flo
     """Return the limit of a first joint, which bends and spreads.
 
     Args:
-        rest: orientation of the bone at rest.
         axis: about which it bends, in armature space.
-        motion: ranges of the joint, degrees.
         side: 1 on the left, -1 on the right. A thumb on the left spreads against the axis that it bends
             about.
     """
@@ -505,7 +497,7 @@ def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:
 
 def _curl_axis(bones: Sequence[bpy.types.PoseBone]) -> Vector | None:
     """Return the axis about which a finger is curled at rest; None if it is straight."""
-    first, last = (rest_of(bone) @ _Y for bone in (bones[0], bones[-1]))
+    first, last = (rest_rotation(bone) @ _Y for bone in (bones[0], bones[-1]))
     if acos(min(max(first.dot(last), -1.0), 1.0)) < CURLED:
         return None
     axis: Any = first.cross(last)
@@ -534,10 +526,6 @@ Limits = dict[bpy.types.PoseBone, Limit | None]
 
 def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outcome:
     """Store the limits of a preset, widened to include the present pose.
-
-    Args:
-        pose_bones: of one armature, in its order.
-        preset: as for `preset_limits`.
 
     Raises:
         RigError: as `preset_limits`. Nothing has changed then.

@@ -279,7 +279,6 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
     stands on end.
 
     Args:
-        figures: both; the source's reference pose stands.
         rotations: (F, n, 4) as carried over.
         scale: of lengths, from source to target.
     """

@@ -232,10 +232,7 @@ def cycle_of(
     """The cycle in a figure's motion.
 
     Args:
-        figure_map: of the figure on itself.
-        target: the figure.
         source: its motion; frames are evenly apart.
-        thresholds: when a foot is down.
 
     Raises:
         InvalidInput: it does not repeat, stays in place without ground that moves, or no foot is ever down.

@@ -211,8 +211,6 @@ def profile_along(
     """The ground along a way, from a stride before its first place to a stride beyond its last.
 
     Args:
-        cycle: whose leg and stride count.
-        way: looked at.
         height: of the curve at the first place, metres.
         ground: looked for below that, else above, then near the height so far.
         along: (F,) metres at which the figure is in each row.
@@ -273,11 +271,9 @@ def heights_along(
     """(P,) heights of the ground at metres (P,) of a way, not a number where there is none near.
 
     Args:
-        way: looked at.
         height: of the way at the place `start` of the grid; the ground is looked for below that, else above.
         ground: its rows (P,) are `rows`.
         grid: (P,) metres, increasing.
-        rows: (P,)
         start: place from which the ground is followed both ways.
         leg: metres; the ground is followed over steps of a part of that.
 
@@ -383,10 +379,7 @@ def fitted_strides(
     """Steps that fit the stairs and bends of a way.
 
     Args:
-        cycle: whose leg and step count.
-        way: along which.
         height: of the curve at `offset`, see `plan_walk`.
-        ground: in its first row.
         offset, end: metres along the way between which there is a walk.
 
     Raises:

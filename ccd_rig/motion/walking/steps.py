@@ -190,13 +190,9 @@ def plan_walk(
     """The walk along a way; yields nothing between its parts, where it may be closed.
 
     Args:
-        cycle: what is walked.
-        way: along which.
         height: of the curve where the walk begins, world metres; the ground is looked for below it, else
             above.
         ground: what feet stand on; its rows are frames.
-        time: frames.
-        settings: how.
         strides: how long steps are; None: as in the cycle, from `settings.offset` on.
         standing: how the figure stands where it does; None: as in the cycle on average.
 
@@ -479,8 +475,6 @@ def _with_stands(
     """Stances with those of a foot that stands at the first and the last frame.
 
     Args:
-        stances: of the cycle.
-        time: frames.
         places: (2, 2) metres along and beside the way where it stands first and last.
         turn: of its stances there.
         moves: whether a foot that is down in the cycle then stands there too.
@@ -613,12 +607,7 @@ def _borne(down: Indices, times: Array, blend: float) -> Array:
 
 
 def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
-    """(F,) the last of some ascending rows before each of F, and the first at or after it; else the nearest.
-
-    Args:
-        rows: (n,), at least one.
-        count: F.
-    """
+    """(F,) the last of some ascending rows before each of F, and the first at or after it; else the nearest."""
     after = np.searchsorted(rows, np.arange(count)).clip(0, len(rows) - 1)
     return rows[(after - 1).clip(0)], rows[after]
 
@@ -680,7 +669,6 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
 
     Args:
         level: (F,) heights of the ground over the ball where the ends are with angles (F,).
-        count: F.
         length: of the toes.
         lowest: the angle where the ground is nowhere that high. It is `BENT` where all of it is higher.
     """

@@ -42,7 +42,6 @@ def timeline(
     """Frames for a way.
 
     Args:
-        cycle: what is walked.
         length: metres that there are; `settings.cycles` may ask for fewer.
         seconds: from one frame to the next.
         settings: start, stop, ease and cycles count.
