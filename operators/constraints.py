@@ -360,9 +360,8 @@ class ContactCommand(FrameRange):
         """Draw thresholds and results in the redo panel."""
         layout = self.layout
         layout.use_property_split = True
-        for name in ("frame_start", "frame_end", "speed", "height", "release", "shortest"):
-            layout.prop(self, name)
-        for name in ("ground", "walk_on", "markers"):
+        thresholds = ("frame_start", "frame_end", "speed", "height", "release", "shortest")
+        for name in (*thresholds, "ground", "walk_on", "markers"):
             layout.prop(self, name)
         draw_lines(layout, self.results)
 

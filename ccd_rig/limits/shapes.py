@@ -17,10 +17,13 @@ from math import asin, ceil, copysign, hypot, pi, radians, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
+import numpy as np
 from mathutils import Euler, Quaternion, Vector
+from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..kernel import LIMIT_WIDTH, cos, project_rotation, sin
+from ..kernel import LIMIT_WIDTH, cos, nearest_of_many, project_rotation, sin
+from ..maths.batch import Array, Mask, angles_between
 from ..maths.rotations import (
     FULL_TURN,
     NOISE,
@@ -328,20 +331,13 @@ class SwingTwist(Limit):
     def outside_of(self, limit: SwingTwist) -> str | None:
         if not _near(self.axis, limit.axis):
             return f"its axis {_shown(self.axis)} differs from the limit's {_shown(limit.axis)}"
-        return self._swing_outside(limit) or self._twist_outside(limit)
-
-    def _swing_outside(self, limit: SwingTwist) -> str | None:
-        if limit.swing is None or min(limit.swing.sides) >= pi - SLACK:
-            return None
-        if self.swing is None:
-            return "its swing is free while the limit's is not"
-        names = ("X min", "X max", "Z min", "Z max")
-        for name, largest, side in zip(names, limit.swing.sides, self.swing.sides, strict=True):
-            if side > largest + SLACK:
-                return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
-        return None
-
-    def _twist_outside(self, limit: SwingTwist) -> str | None:
+        if limit.swing is not None and min(limit.swing.sides) < pi - SLACK:
+            if self.swing is None:
+                return "its swing is free while the limit's is not"
+            names = ("X min", "X max", "Z min", "Z max")
+            for name, largest, side in zip(names, limit.swing.sides, self.swing.sides, strict=True):
+                if side > largest + SLACK:
+                    return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
         if limit.twist is None or limit.twist[1] - limit.twist[0] >= FULL_TURN - SLACK:
             return None
         if self.twist is None:
@@ -947,3 +943,61 @@ def side_of(a: Triple, b: Triple) -> float:
     if abs(dot) < cos(SKEW):
         return 0.0
     return 1.0 if dot > 0.0 else -1.0
+
+
+# Many rotations at once -------------------------------------------------------------------------------------
+
+
+class BatchLimits:
+    """Limits of n joints in B poses, each rotation projected for itself as by `clamp`.
+
+    Rotations are (4, n, B) in double precision: the batch is last.
+
+    Attributes:
+        rows: (rows, LIMIT_WIDTH) of the limits.
+        numbers: (n, 1) of each joint's row; -1 leaves it free.
+    """
+
+    def __init__(self, limits: Sequence[Limit | None]) -> None:
+        """Take one limit per joint, the same for every pose; None leaves the joint free."""
+        rows = [limit.row for limit in limits if limit is not None]
+        limited = np.array([limit is not None for limit in limits], dtype=np.bool_)
+        self.rows: Array = np.array(rows, dtype=np.float64).reshape(len(rows), LIMIT_WIDTH)
+        self.numbers: NDArray[Any] = np.where(limited, np.cumsum(limited) - 1, -1)[:, None].astype(np.intc)
+
+    def project(self, rotations: Array) -> tuple[Array, Mask | None]:
+        """Project rotations (4, n, B) into their limits, see `clamp`.
+
+        Each result is on the side of the rotation it replaces (dot product >= 0). Rotations inside are copied
+        unchanged.
+
+        Returns:
+            The nearest allowed rotations (4, n, B), and a mask (n, B) of the rotations that were outside by
+            more than `ROUNDING`. Where all are inside: `rotations` itself and None.
+        """
+        if not rotations.size or not len(self.rows):
+            return rotations, None
+        # Flat memoryviews: the uncompiled kernel reads them several times as fast as arrays.
+        contiguous = np.ascontiguousarray(rotations, dtype=np.float64)
+        projected, outside = np.empty(contiguous.shape), np.empty(contiguous.shape[1:], dtype=np.uint8)
+        count = nearest_of_many(
+            self.rows.reshape(-1).data,
+            np.ascontiguousarray(self.numbers).reshape(-1).data,
+            contiguous.reshape(-1).data,
+            projected.reshape(-1).data,
+            outside.reshape(-1).data,
+        )
+        return (projected, outside.view(np.bool_)) if count else (rotations, None)
+
+    def violations(self, rotations: Array) -> Array:
+        """Angles (n, B) in radians by which rotations are outside their limits; 0 up to `ROUNDING`."""
+        angles = np.zeros(rotations.shape[1:])
+        projected, outside = self.project(rotations)
+        if outside is not None:
+            angles[outside] = angles_between(projected[:, outside], rotations[:, outside])
+        return angles
+
+    def contains(self, rotations: Array, tolerance: float = 0.0) -> Mask:
+        """A mask (n, B) of rotations outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
+        inside: Mask = self.violations(rotations) <= tolerance
+        return inside

@@ -110,7 +110,6 @@ class _StillGround:
     moves = False
 
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
 
 
@@ -123,12 +122,10 @@ class LevelGround(_StillGround):
         self.height = float(height)
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights = np.where(points[:, 2] >= self.height, self.height, np.nan)
         return heights, np.tile((0.0, 0.0, 1.0), (len(points), 1))
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         return np.zeros(len(starts), np.bool_)
 
 
@@ -159,7 +156,6 @@ class TriangleGround(_StillGround):
         self._top = float(self.vertices[:, 2].max()) + 1.0
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         cast = self._tree.ray_cast
         for k, (x, y, z) in enumerate(points.tolist()):
@@ -173,7 +169,6 @@ class TriangleGround(_StillGround):
         return heights, normals
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         hits = np.zeros(len(starts), np.bool_)
         for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             way = Vector(end) - Vector(start)
@@ -356,7 +351,6 @@ class MovingGround:
             yield self.blocks[k], picked, rows[picked] - self._firsts[k]
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         for block, picked, inside in self._parts(rows):
             if len(block.triangles):
@@ -364,7 +358,6 @@ class MovingGround:
         return heights, normals
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         hits = np.zeros(len(starts), np.bool_)
         for block, _, (inside,) in self._parts(np.array([row])):
             for k, (start, end) in enumerate(zip(starts, ends, strict=True)):

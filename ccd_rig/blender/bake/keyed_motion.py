@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation

@@ -31,6 +31,7 @@ from ...solvers.soft_reach import SOFTNESS
 from ..figures import recognition, rigify
 from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
+from ..properties.active_rig import linked
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -98,7 +99,13 @@ class Session:
         Raises:
             CCDRigError: a bone cannot be moved; names it.
         """
-        _refuse(armature_object, pulled)
+        if reason := linked(armature_object):
+            raise RigError(reason)
+        if not pulled:
+            raise RigError("There is no bone to drag: select one, or press on one")
+        for bone, _ in pulled:
+            if bone not in armature_object.pose.bones:
+                raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
         self.armature_object = armature_object
         self.result: SolveResult | None = None
         self._depsgraph = depsgraph
@@ -179,10 +186,13 @@ class Session:
         pose = result.pose if self._joined is None else self._joined.read(result.pose)
         if self._turned and result.pose is not self._drag.pose:
             pose = self._beside_turned(pose)
-        if self._shifted:
-            pose = self._with_shifts(
-                pose, [point - start for point, start in zip(points, self._drag.starts, strict=True)]
-            )
+        if self._shifted:  # controls of pulled IK limbs, as the pointer has moved
+            translations = list(pose.translations)
+            for j, grab in self._shifted.items():
+                shift = points[grab] - self._drag.starts[grab]
+                rest = self._reading.skeleton.joints[j].rest_rotation
+                translations[j] = translations[j] + rest.inverted() @ shift
+            pose = Pose(pose.rotations, tuple(translations))
         self.cancel()
         self._write(pose)
         self.result = result
@@ -473,15 +483,6 @@ class Session:
         for name in reading.bones:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
 
-    def _with_shifts(self, pose: Pose, shifts: Sequence[Vector]) -> Pose:
-        """The pose with the controls of pulled IK limbs shifted as the pointer has moved."""
-        translations = list(pose.translations)
-        for j, grab in self._shifted.items():
-            translations[j] = (
-                translations[j] + self._reading.skeleton.joints[j].rest_rotation.inverted() @ shifts[grab]
-            )
-        return Pose(pose.rotations, tuple(translations))
-
     def _beside_turned(self, pose: Pose) -> Pose:
         """The pose whose bones stand as solved, with mechanisms above them that copy rotations."""
         joints, solved = self._reading.skeleton.joints, forward_kinematics(self._reading.skeleton, pose)
@@ -574,19 +575,6 @@ class Session:
         for j in locations:
             self._written.setdefault(reading.bones[j], set()).add("location")
         armature.apply(self.armature_object, reading, pose, rotated, locations)
-
-
-def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None:
-    """Raise RigError unless these bones of an armature can be posed."""
-    if not armature_object.is_editable:
-        raise RigError(
-            f"'{armature_object.name}' is linked from a library: make a library override of it first"
-        )
-    if not pulled:
-        raise RigError("There is no bone to drag: select one, or press on one")
-    for bone, _ in pulled:
-        if bone not in armature_object.pose.bones:
-            raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
 
 
 def _shown_rotation(bone: bpy.types.PoseBone) -> Quaternion:
@@ -884,7 +872,8 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
-    feet |= dict.fromkeys(_last_of_legs(figure), False)
+    legs = dict.fromkeys((each.side, each.number) for each in figure.roles.values() if each.part is Part.LEG)
+    feet |= {figure.bones(Part.LEG, *leg)[-1]: False for leg in legs}
     if rigify.is_generated(armature_object.data):
         feet = {rigify.original_of(name): held for name, held in feet.items()}
     feet = {name: held for name, held in feet.items() if name in bones}
@@ -895,15 +884,6 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     reach = STANDING * (max(heights) - min(heights))
     ground = min(lifted.values())
     return {name: held for name, held in feet.items() if lifted[name] <= ground + reach}
-
-
-def _last_of_legs(figure: Figure) -> list[str]:
-    last: dict[tuple[Any, int], tuple[int, str]] = {}
-    for name, role in figure.roles.items():
-        if role.part is Part.LEG:
-            limb = role.side, role.number
-            last[limb] = max(last.get(limb, (-1, "")), (role.index, name))
-    return [name for _, name in last.values()]
 
 
 def _lowest(world: Any, bone: bpy.types.PoseBone | bpy.types.Bone) -> float:

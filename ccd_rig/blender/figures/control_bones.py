@@ -102,9 +102,9 @@ def make(
         bone.custom_shape = _shape(new.shape)
         bone.custom_shape_wire_width = LINE
         posed[name], above = new.pose, {}
-        if (parent := bone.parent) is not None:
-            matrix = posed.get(parent.name, parent.matrix)
-            above = {"parent_matrix": matrix, "parent_matrix_local": parent.bone.matrix_local}
+        if bone.parent is not None:
+            matrix = posed.get(bone.parent.name, bone.parent.matrix)
+            above = {"parent_matrix": matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
         basis = bone.bone.convert_local_to_pose(new.pose, bone.bone.matrix_local, invert=True, **above)
         bone.location, bone.rotation_quaternion, _ = basis.decompose()
     return names

@@ -35,9 +35,9 @@ from ...motion.retargeting.figures import (
     product,
     straightest_frame,
 )
-from ...motion.retargeting.measures import Measures, measures
+from ...motion.retargeting.measures import Measures, RetargetResult, measures
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
-from ...solvers.retarget import RetargetResult, places_of_feet, retarget
+from ...solvers.retarget import places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..checks import ik_problems

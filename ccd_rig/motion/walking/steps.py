@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import InvalidInput
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, clearing, grade_of, plane_of
@@ -607,7 +607,7 @@ def _borne(down: Indices, times: Array, blend: float) -> Array:
 
 
 def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
-    """(F,) the last of some ascending rows before each of F, and the first at or after it; else the nearest."""
+    """(F,) the last of ascending rows before each of F, and the first at or after it; else the nearest."""
     after = np.searchsorted(rows, np.arange(count)).clip(0, len(rows) - 1)
     return rows[(after - 1).clip(0)], rows[after]
 

@@ -15,8 +15,7 @@ import pytest
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.batch import BatchLimits
-from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
+from ccd_rig.limits.shapes import BatchLimits, Cone, Hinge, SwingTwist
 from ccd_rig.maths import batch
 from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
