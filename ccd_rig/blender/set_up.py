@@ -38,8 +38,7 @@ from .figures.role import (
     Side,
     SkeletonTree,
 )
-from .figures.structure import ANKLE, AXES, IN_LINE
-from .figures.symmetry import halves
+from .figures.structure import ANKLE, AXES, IN_LINE, halves
 from .keys import channels
 from .limit_sources import motion, presets
 from .properties import constraint_list, new_constraints

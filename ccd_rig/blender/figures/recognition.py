@@ -29,8 +29,7 @@ from .role import (
     SkeletonTree,
     read_role,
 )
-from .structure import by_structure
-from .symmetry import UP
+from .structure import UP, by_structure
 from .words import Clue, by_family, by_words
 
 RIGIFY = "Rigify"
