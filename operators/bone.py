@@ -15,7 +15,7 @@ from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named, sentence
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
+from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from . import command
 from .command import Command, Dialog, draw_lines
@@ -195,10 +195,7 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
             draw_lines(layout, self.messages)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        try:
-            settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
-        except InvalidInput as error:
-            raise RigError(str(error)) from error
+        settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
         if self.source == "ALL":
             return motion.from_all_actions(pose_bones, settings)
         action = bpy.data.actions.get(self.action)

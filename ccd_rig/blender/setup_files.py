@@ -433,12 +433,9 @@ def from_json(text: str) -> Setup:
     """Parse a set-up in JSON.
 
     Raises:
-        RigError: names the field that is missing or wrong.
+        InvalidInput: names the field that is missing or wrong.
     """
-    try:
-        return read_json(text, Setup, "the set-up", (FORMAT, VERSION))
-    except InvalidInput as error:
-        raise RigError(str(error)) from None
+    return read_json(text, Setup, "the set-up", (FORMAT, VERSION))
 
 
 def save(path: str | os.PathLike[str], setup: Setup) -> None:
@@ -792,23 +789,15 @@ def follow(
         if armature_object.mode == "EDIT":
             if uid not in _edited and is_generated(armature_object.data) and not is_isolated(scene):
                 _edited.add(uid)
-                _note(armature_object)
+                if uid not in _bone_settings:
+                    keep(armature_object)
+                bones = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+                if settings := {bone.name: values_of(bone.ccd_rig) for bone in bones}:
+                    _bone_settings.setdefault(uid, {}).update(settings)
         elif (uid in _edited or uid in _bone_settings) and not is_isolated(scene):
             _edited.discard(uid)
             if uid in _bone_settings and is_generated(armature_object.data):
                 _restore_bones(armature_object)
-
-
-def _note(armature_object: bpy.types.Object) -> None:
-    settings = {
-        bone.name: values_of(bone.ccd_rig)
-        for bone in armature_object.pose.bones
-        if bone.is_property_set("ccd_rig")
-    }
-    if armature_object.session_uid not in _bone_settings:
-        keep(armature_object)
-    if settings:
-        _bone_settings.setdefault(armature_object.session_uid, {}).update(settings)
 
 
 def _restore_bones(armature_object: bpy.types.Object) -> None:

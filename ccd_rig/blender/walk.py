@@ -581,17 +581,8 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
         if not common:
             raise RigError(f"'{rig.name}': its legs hang on no bone in common: parent them to the body")
         hips = common[0]
-    try:
-        return replace(
-            mapped,
-            sources={**mapped.sources, hips: hips, **{name: name for name in names}},
-            hips=hips,
-            legs=legs,
-            arms=(),
-            legless=False,
-        )
-    except InvalidInput as error:
-        raise RigError(str(error)) from error
+    sources = {**mapped.sources, hips: hips, **{name: name for name in names}}
+    return replace(mapped, sources=sources, hips=hips, legs=legs, arms=())
 
 
 # Stored settings, as values ---------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def retarget(
     Raises:
         InvalidInput: names the joint or field and what to do.
     """
-    figure_map.require(target.skeleton, source.names)
+    figure_map.require(target.skeleton)
     figures = Figures(figure_map, target, source)
     _require_lengths(figures)
     stances = find_stances(source, figure_map, settings.thresholds)

@@ -8,8 +8,7 @@ import random
 from mathutils import Quaternion, Vector
 
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, sample
-from ccd_rig.skeleton.coupled_offset import CoupledOffset
-from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of
+from ccd_rig.skeleton.joints import CoupledOffset, Joint, Skeleton, shift_of
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry

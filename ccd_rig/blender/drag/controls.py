@@ -21,7 +21,7 @@ from ..figures.role import Figure, Part, Side
 from ..properties import constraint_list
 from ..properties.names import named
 from ..rig import clamps
-from ..rig.bone_space import without_constraints
+from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel
 from ..scene import dependence
 
@@ -355,7 +355,7 @@ def _is_parent(constraint: Any) -> bool:
 
 def _is_rigid(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone's constraints turn and shift it without a scale."""
-    carried = (bone.matrix @ without_constraints(bone).inverted_safe()).to_3x3()
+    carried = (bone.matrix @ with_channels(bone, bone.matrix_basis).inverted_safe()).to_3x3()
     product = carried @ carried.transposed()
     return max(abs(product[i][k] - (i == k)) for i in range(3) for k in range(3)) <= RIGID
 

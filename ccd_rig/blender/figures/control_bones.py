@@ -186,30 +186,27 @@ def _collection(armature: Any) -> bpy.types.BoneCollection:
 Lines = tuple[tuple[tuple[float, float, float], ...], ...]
 
 
-def _circle(a: int, b: int, corners: int = 32) -> tuple[tuple[float, float, float], ...]:
+CORNERS = 32  # of a circle
+
+
+def _circle(a: int, b: int) -> tuple[tuple[float, float, float], ...]:
     """A unit circle in the plane of two axes."""
     points = []
-    for angle in (2.0 * math.pi * i / corners for i in range(corners + 1)):
+    for angle in (2.0 * math.pi * i / CORNERS for i in range(CORNERS + 1)):
         point = [0.0, 0.0, 0.0]
         point[a], point[b] = math.cos(angle), math.sin(angle)
         points.append((point[0], point[1], point[2]))
     return tuple(points)
 
 
-def _cube(half: float) -> Lines:
-    """The edges of a cube."""
-    top, bottom = (
-        tuple((half * x, half * y, z) for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1)))
-        for z in (half, -half)
-    )
-    return (top, bottom, *((a, b) for a, b in zip(top[:4], bottom[:4], strict=True)))
-
-
+_TOP, _BOTTOM = (
+    tuple((0.8 * x, 0.8 * y, z) for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1))) for z in (0.8, -0.8)
+)
 _RING = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0))
 SHAPES: Mapping[str, Lines] = MappingProxyType(
     {
         "SPHERE": (_circle(0, 1), _circle(1, 2), _circle(2, 0)),
-        "CUBE": _cube(0.8),
+        "CUBE": (_TOP, _BOTTOM, *((a, b) for a, b in zip(_TOP[:4], _BOTTOM[:4], strict=True))),
         "PLAIN_AXES": (_RING, *(((0.0, 0.0, 1.0), corner, (0.0, 0.0, -1.0)) for corner in _RING[:4])),
     }
 )

@@ -121,7 +121,10 @@ def _split(
 ) -> tuple[float, Halves]:
     """Return the share of bones with a mirror image or on the plane, and the halves."""
     offsets = {name: place.dot(axis) - middle for name, place in places.items()}
-    spans = _spans(tree, offsets)
+    spans: dict[str, tuple[float, float]] = {}  # smallest and largest offset of a bone and its descendants
+    for name in reversed([*tree.below("")]):
+        below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
+        spans[name] = (min(low for low, _ in below), max(high for _, high in below))
     sides = {name: _side(spans[name], close) for name in tree.bones}
     exact = {name: _side(spans[name], NEAR * close) for name in tree.bones}
     partners: dict[str, str] = {}
@@ -146,15 +149,6 @@ def _split(
     sides |= {name: exact[name] for name in partners}
     matched = len(partners) + sum(side == 0 for side in sides.values())
     return matched / len(places), Halves(axis, sides, partners)
-
-
-def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    """{bone: smallest and largest offset of the bone and its descendants}"""
-    spans: dict[str, tuple[float, float]] = {}
-    for name in reversed([*tree.below("")]):
-        below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
-        spans[name] = (min(low for low, _ in below), max(high for _, high in below))
-    return spans
 
 
 def _side(span: tuple[float, float], close: float) -> int:
@@ -498,7 +492,11 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
     ]
     necks = [row for row in rows if row.rise > LEVEL * abs(row.run) and row.end * row.run > 0.0]
     if not necks:
-        return _without_neck(bones, body, middle, rows)
+        tail = _tail(bones, body, set())
+        row = next((row for row in rows if row.bones[0] in tail), None)
+        if row is not None and (row.run < 0.0 or row.end * row.run < 0.0):
+            ahead *= -math.copysign(1.0, row.run)
+        return middle._replace(head="", neck=(), tail=tail, front=ahead)
     row = max(necks, key=lambda row: (row.run > 0.0, bones.reaches[row.bones[0]]))
     last, before = (_bone_length(bones, row.bones, name) for name in (row.bones[-1], row.bones[-2]))
     marks_end = len(row.bones) > 2 and last <= LONGER * before
@@ -518,15 +516,6 @@ class _Row(NamedTuple):
     rise: float  # height of its end above its first joint
     run: float  # part of the way to its end along the usual front
     end: float  # the same of its last two bones
-
-
-def _without_neck(bones: Skeleton, body: Sequence[str], middle: Trunk, rows: Sequence[_Row]) -> Trunk:
-    """The trunk of a body on many legs whose rows of middle bones are no necks."""
-    tail, ahead = _tail(bones, body, set()), usual_front(bones)
-    row = next((row for row in rows if row.bones[0] in tail), None)
-    if row is not None and (row.run < 0.0 or row.end * row.run < 0.0):
-        ahead *= -math.copysign(1.0, row.run)
-    return middle._replace(head="", neck=(), tail=tail, front=ahead)
 
 
 def _body_root(bones: Skeleton, hips: str) -> str:
@@ -980,7 +969,8 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
     if ankle == 3:  # one of the three is in two pieces, if any
         straight = [place for place in (1, 2) if place not in bent]
         return (3 - straight[0], 3) if straight else (1, 2)
-    return _halfway(bones, names[: ankle + 1]), ankle
+    ways = [(bones.places[b] - bones.places[a]).length for a, b in pairwise(names[: ankle + 1])]
+    return min(range(1, ankle), key=lambda place: abs(sum(ways[:place]) - 0.5 * sum(ways))), ankle
 
 
 def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
@@ -988,14 +978,6 @@ def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
     before, start, end = (bones.places[name] for name in names[place - 1 : place + 2])
     angle: float = (start - before).angle(end - start, 0.0)
     return math.copysign(angle, (start - before).cross(end - start).dot(bones.halves.across))
-
-
-def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
-    """Index of the inner joint of a row that is nearest to half its length."""
-    points = [bones.places[name] for name in names]
-    ways = [(b - a).length for a, b in pairwise(points)]
-    whole = sum(ways)
-    return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
 
 
 def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) -> dict[str, Role]:

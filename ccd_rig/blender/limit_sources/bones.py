@@ -112,7 +112,16 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
     for bone, other in list(sources.items()):
         if bone in sources and other in sources:
             del sources[_overwritten(bone, other, active)]
-    limits = {other: _mirrored(bone, other) for bone, other in sources.items()}
+    limits: dict[bpy.types.PoseBone, Limit | None] = {}
+    for bone, other in sources.items():
+        limit = limit_of(bone.name, "limit", bone.ccd_rig.limit)
+        try:
+            limits[other] = limit and limit.turned(mirror_turn(rest_rotation(bone), rest_rotation(other)))
+        except InvalidInput as error:
+            raise RigError(
+                f"bone '{bone.name}': its limit cannot be mirrored to '{other.name}', which does not rest as "
+                f"its mirror image: {error}"
+            ) from error
     store_limits(limits)
     unpaired = [
         bone.name for bone, other in pairs.items() if other is None and bone.ccd_rig.limit.kind != "NONE"
@@ -140,20 +149,6 @@ def _side(pose_bone: bpy.types.PoseBone) -> float:
     """Return a number with the sign of the bone's side at rest: above 0 on the left, 0 in the middle."""
     middle: float = pose_bone.bone.head_local.x + pose_bone.bone.tail_local.x
     return middle if abs(middle) > 1e-4 * pose_bone.bone.length else 0.0
-
-
-def _mirrored(bone: bpy.types.PoseBone, other: bpy.types.PoseBone) -> Limit | None:
-    limit = limit_of(bone.name, "limit", bone.ccd_rig.limit)
-    if limit is None:
-        return None
-    rests = [rest_rotation(member) for member in (bone, other)]
-    try:
-        return limit.turned(mirror_turn(*rests))
-    except InvalidInput as error:
-        raise RigError(
-            f"bone '{bone.name}': its limit cannot be mirrored to '{other.name}', which does not rest as its "
-            f"mirror image: {error}"
-        ) from error
 
 
 # Bounds at the present pose ---------------------------------------------------------------------------------

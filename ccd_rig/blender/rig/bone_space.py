@@ -34,8 +34,7 @@ from ...errors import RigError
 from ...limits.shapes import Hinge, Slide
 from ...maths import batch
 from ...maths.rotations import FULL_TURN
-from ...skeleton.coupled_offset import CoupledOffset
-from ...skeleton.joints import Joint
+from ...skeleton.joints import CoupledOffset, Joint
 
 EXACT = 1e-5
 """Largest distance of a joint's head from the bone's, relative to its size and distance."""
@@ -214,12 +213,12 @@ def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) 
     )
 
 
-def without_constraints(bone: Any) -> Any:
-    """Return the pose matrix that an evaluated bone would have by its channels below its present parent."""
+def with_channels(bone: Any, basis: Matrix) -> Any:
+    """Return the pose matrix that a bone would have with the channels `basis` below its present parent."""
     above: dict[str, Any] = {}
     if bone.parent is not None:
         above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
-    return bone.bone.convert_local_to_pose(bone.matrix_basis, bone.bone.matrix_local, **above)
+    return bone.bone.convert_local_to_pose(basis, bone.bone.matrix_local, **above)
 
 
 def _is_rigid(
