@@ -40,7 +40,7 @@ from .figures.role import (
 )
 from .figures.structure import ANKLE, AXES, IN_LINE, halves
 from .keys import channels
-from .limit_sources import motion, presets
+from .limit_sources import blender_limits, presets
 from .properties import constraint_list, new_constraints
 from .properties.constraint_values import Holds
 from .properties.limits import store_limits
@@ -336,7 +336,7 @@ def _apply(
             # A paw cannot copy a target's rotation about a single axis.
             limits[bone] = loosened(limit, ASIDE) or limit
     limits, for_pose = presets.widened_limits(limits, presets.present_rotations(bones), "the present pose")
-    limits, for_motion = presets.widened_limits(limits, motion.played_rotations(bones), "the motion")
+    limits, for_motion = presets.widened_limits(limits, blender_limits.played_rotations(bones), "the motion")
     if ranges is Ranges.COMFORT:
         store_limits({}, limits)
     else:

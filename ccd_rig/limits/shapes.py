@@ -123,11 +123,8 @@ class Limit(ABC):
         """The limit with the lower or the upper bounds of its angles at those of a rotation.
 
         A bound that would pass the other end of its range takes it along.
-
-        Raises:
-            InvalidInput: the limit has no range of an angle.
         """
-        raise InvalidInput("the limit has no smallest and largest angle")
+        raise NotImplementedError  # no range of an angle
 
     def with_rim_at(self, _rotation: Quaternion) -> Self:
         """The limit with the border of its swing at the swing of a rotation.
@@ -136,9 +133,9 @@ class Limit(ABC):
         at right angles to it stays, unless the swing is past half of its square.
 
         Raises:
-            InvalidInput: the limit has no border of a swing.
+            InvalidInput: the rotation does not swing to a side.
         """
-        raise InvalidInput("the limit has no border of a swing")
+        raise NotImplementedError  # no border of a swing
 
 
 # Hinges ---------------------------------------------------------------------------------------------
@@ -391,19 +388,17 @@ class SwingTwist(Limit):
         return Rim(_rim_points(self.axis, self.swing), rotation @ axis, margin)
 
     def with_bound_at(self, rotation: Quaternion, is_upper: bool) -> SwingTwist:
-        if self.twist is None:
-            return super().with_bound_at(rotation, is_upper)
-        (dial,) = self.dials(rotation)
-        return replace(self, twist=_moved(*self.twist, dial.angle, is_upper))
+        (dial,), ends = self.dials(rotation), self.twist
+        assert ends is not None
+        return replace(self, twist=_moved(*ends, dial.angle, is_upper))
 
     def with_rim_at(self, rotation: Quaternion) -> SwingTwist:
-        if self.swing is None:
-            return super().with_rim_at(rotation)
         swing, _ = swing_twist(rotation, Vector(self.axis))
         if isinstance(self.swing, Cone):
             return replace(self, swing=Cone(min(angle_of(swing), pi)))
         vector = log(swing)
         x, z = (vector.dot(Vector(axis)) for axis in swing_axes(self.axis))
+        assert self.swing is not None
         return replace(self, swing=replace(self.swing, **self.swing.sides_through(x, z)))
 
 
