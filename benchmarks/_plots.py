@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ccd_rig.blender.scene.isolation import isolated_scene, set_frame
-from ccd_rig.blender.walk.walk import Walked
+from ccd_rig.blender.walk import Walked
 from ccd_rig.motion.walking.measures import joints_seen
 
 INK = "#22303c"

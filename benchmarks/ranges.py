@@ -20,10 +20,10 @@ import rigs
 from _script import Table, run_benchmark
 from mathutils import Quaternion, Vector
 
+from ccd_rig.blender import set_up
 from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.bake.settings import BakeSettings
-from ccd_rig.blender.set_up import build
-from ccd_rig.blender.set_up.plan import Choices, Group, Ranges
+from ccd_rig.blender.set_up import Choices, Group, Ranges
 
 FRAMES = 10
 FIGURES = ("human", "cat", "wolf")
@@ -48,7 +48,7 @@ def baked(name: str, ranges: Ranges, part: float, way: Way) -> tuple[int, float]
     bpy.ops.wm.read_homefile(use_empty=True)
     rig = rigs.metarig(name)
     rigs.activate(rig)
-    result = build.set_up(bpy.context, rig, Choices(tuple(Group), ranges=ranges))
+    result = set_up.set_up(bpy.context, rig, Choices(tuple(Group), ranges=ranges))
     rigs.update()
     for group, names in result.rows.items():
         for row in (rig.ccd_rig.constraints[each] for each in names if group in MOVED):

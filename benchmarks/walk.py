@@ -67,11 +67,11 @@ import rigs
 from _script import Table, run_benchmark
 from mathutils import Vector
 
+from ccd_rig.blender import walk
 from ccd_rig.blender.keys.channels import fcurves_of
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
-from ccd_rig.blender.walk import walk
-from ccd_rig.blender.walk.walk import walking_map
+from ccd_rig.blender.walk import walking_map
 from ccd_rig.motion.walking.cycle import Cycle, WalkLeg
 from ccd_rig.motion.walking.measures import WalkMeasures
 from ccd_rig.motion.walking.settings import WalkSettings

@@ -42,8 +42,7 @@ from .limits.shapes import (
 )
 from .settings import PRESETS, Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from .skeleton.builders import planar_chain, split_ball
-from .skeleton.coupled_offset import CoupledOffset
-from .skeleton.joints import Joint, Skeleton
+from .skeleton.joints import CoupledOffset, Joint, Skeleton
 from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
 from .skeleton.pose_library import PoseEntry

@@ -42,7 +42,6 @@ CORE = (
     "ccd_rig/maths/validation.py",
     "ccd_rig/motion/interpolation.py",
     "ccd_rig/settings.py",
-    "ccd_rig/skeleton/coupled_offset.py",
     "ccd_rig/motion/ground.py",
     "ccd_rig/motion/retargeting/over_ground.py",
     "ccd_rig/motion/walking/cycle.py",

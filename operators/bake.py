@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bake one armature or all, or write the job of a render farm that does; go through what a report lists."""
+"""Bake one armature or all, or write the job of a render farm that does; go through what a report lists.
+
+Solve the present frame, switch the live preview, choose a solver preset.
+"""
 
 import dataclasses
 import hashlib
@@ -11,27 +14,37 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender import checks, live
 from ..ccd_rig.blender.atomic_write import real_folder
 from ..ccd_rig.blender.bake import bake, findings, report
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
-from ..ccd_rig.blender.bake.report import BakeReport, Finding, Fix
+from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, REACHED, BakeReport, Finding, Fix, two_digits
 from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
+from ..ccd_rig.blender.bake.single_frame import SolvedFrame
 from ..ccd_rig.blender.bake.target_motion import pole_place
 from ..ccd_rig.blender.farm import bundle, results, shots
 from ..ccd_rig.blender.farm.bundle import bundle_job
 from ..ccd_rig.blender.farm.shots import Shot
+from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import value_of
 from ..ccd_rig.blender.properties.new_constraints import new_target
+from ..ccd_rig.blender.properties.solver_settings import (
+    PRESET_WORDS,
+    apply_preset,
+    solver_property,
+    solver_settings,
+)
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.blender.scene.evaluation import shown_range
+from ..ccd_rig.blender.rig import clamps
+from ..ccd_rig.blender.scene.evaluation import metres_per_unit, shown_range
 from ..ccd_rig.errors import CCDRigError, RigError
-from ..ccd_rig.settings import Solver
-from ..ccd_rig.solvers.stepping import Ended, advance
+from ..ccd_rig.settings import PRESETS, Solver, SolverSettings, SolveStatus
+from ..ccd_rig.solvers.stepping import Ended, advance, result_of
 from . import command
-from .command import Command, FrameRange
+from .command import Command, FrameRange, active_constraint
 
 SLICE = 0.1  # [s] of solving between two checks for events
 BAR = 10.0  # width of the progress bar, in widths of a button
@@ -335,7 +348,7 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
         rig = active_rig(context)
         entries = () if rig is None else report.from_json(rig.ccd_rig.report.findings)
         is_known = properties.finding < len(entries)
-        words = WORDS[entries[properties.finding].fix] if is_known else cls.bl_description
+        words = FIX_WORDS[entries[properties.finding].fix] if is_known else cls.bl_description
         return translated(words, TOOLTIPS)
 
     why_grey = staticmethod(no_findings)
@@ -353,7 +366,7 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
         self.tell("INFO", f"{said}: bake again")
 
 
-WORDS = {
+FIX_WORDS = {
     Fix.NONE: "Nothing to set",
     Fix.EXTENSION: f"Set Max Extension of the constraint to {findings.REACH:g}: the limb is never quite "
     "straight, where it would snap",
@@ -425,3 +438,118 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
             words = translated(f"{PREFIX}{finding.label()}{upto}")  # translations keep the prefix
             markers.new(prefix + words.removeprefix(PREFIX), frame=round(finding.frame_start))
         self.tell("INFO", f"{len(entries)} marker{'' if len(entries) == 1 else 's'} in the timeline")
+
+
+# Solving the present frame ----------------------------------------------------------------------------------
+
+OVERRIDES = ("max_iterations", "step_fraction", "comfort")
+WORDS = {
+    REACHED: "Reached",
+    SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
+    SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
+    EASED: "Reached, eased short of straight",
+    GAVE_WAY: "Reached, with targets that give way to the body",
+}
+"""By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
+
+
+class CCD_RIG_OT_solve(Command, bpy.types.Operator):
+    bl_label = "Solve Pose"
+    bl_description = (
+        "Pose the chains so that they reach their targets at this frame; keys are set only with Auto Keying"
+    )
+
+    only_active: ONCE.boolean("Only Active", "Solve the active constraint alone")
+    max_iterations: solver_property(ONCE, "max_iterations")
+    step_fraction: solver_property(ONCE, "step_fraction")
+    comfort: solver_property(ONCE, "comfort")
+
+    why_grey = staticmethod(command.none_enabled)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        names = (active_constraint(rig).name,) if self.only_active else ()
+        settings = self._settings(rig)
+        with clamps.suspended():  # other rigs that are live may move its targets
+            depsgraph = context.evaluated_depsgraph_get()
+            posed = bake.solve_current(depsgraph, rig, names, settings)
+            causes = [*bake.overruled(rig, context.evaluated_depsgraph_get, posed, settings)]
+        bones = rig.pose.bones
+        if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
+            self.tell("WARNING", refusal)
+        self.tell(*_words(posed, context, settings))
+        if causes:
+            self.tell("WARNING", f"What Blender shows is not the solved pose: {causes[0]}")
+
+    def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
+        """Return the armature's settings with the overrides of this call, and fill in the others."""
+        settings = solver_settings(armature_object)
+        for name in OVERRIDES:
+            if not self.properties.is_property_set(name):
+                setattr(self, name, getattr(settings, name))
+        return dataclasses.replace(settings, **{name: getattr(self, name) for name in OVERRIDES})
+
+
+def _words(
+    posed: SolvedFrame,
+    context: bpy.types.Context,
+    settings: SolverSettings,
+) -> tuple[str, str]:
+    """Return level and words of the report, with the largest error in metres and degrees."""
+    result, scale = posed.result, max(abs(each) for each in active_rig(context).matrix_world.to_scale())
+    is_missed = result.status is not SolveStatus.CONVERGED
+    worst, name, state = max(
+        zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
+        key=lambda row: (
+            # Of targets that are missed, none that gives way for them is named.
+            not (is_missed and row[2] in (EASED, GAVE_WAY)),
+            max(
+                row[0].distance * scale / settings.position_tolerance, row[0].angle / settings.angle_tolerance
+            ),
+        ),
+    )
+    turned = any(error.angle > 0.0 for error in result.errors)
+    angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
+    miss = f"{two_digits(worst.distance * scale * metres_per_unit(context.scene))} m{angle}"
+    passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+    is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
+    level, ended = "WARNING", result.status.name
+    if result.status is SolveStatus.CONVERGED:
+        level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
+    return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
+
+
+class CCD_RIG_OT_live(Command, bpy.types.Operator):
+    bl_label = "CCD Live"
+    bl_description = (
+        "The rig follows its targets while they are dragged, typed, scrubbed or played. "
+        "Keys and channels stay as they are, and files keep nothing of it"
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        rig = active_rig(context)
+        is_on = rig is not None and live.preview_of(rig) is not None
+        return "" if is_on else command.none_enabled(context)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        if rig.ccd_rig.live:
+            live.switch(rig, False)
+            return
+        result_of(checks.require(rig, context.scene, keyed=False))
+        live.switch(rig, True)
+
+
+ITEMS = tuple((name, *PRESET_WORDS[name], number) for number, name in enumerate(PRESETS))
+
+
+class CCD_RIG_OT_solver_preset(Command, bpy.types.Operator):
+    bl_label = "Solver Preset"
+    bl_description = "Set the order and the size of the solver's steps to what suits a kind of chain"
+
+    preset: LAST.enum("Preset", "The kind of chain", items=ITEMS)
+
+    def run(self, context: bpy.types.Context) -> None:
+        apply_preset(active_rig(context), self.preset)

@@ -9,13 +9,13 @@ from bl_operators.presets import AddPresetBase
 
 from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
-from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
+from ..ccd_rig.blender.limit_sources import blender_limits, bones, presets
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
 from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named, sentence
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
+from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from . import command
 from .command import Command, Dialog, draw_lines
@@ -195,16 +195,13 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
             draw_lines(layout, self.messages)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        try:
-            settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
-        except InvalidInput as error:
-            raise RigError(str(error)) from error
+        settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
         if self.source == "ALL":
-            return motion.from_all_actions(pose_bones, settings)
+            return blender_limits.from_all_actions(pose_bones, settings)
         action = bpy.data.actions.get(self.action)
         if self.action and action is None:
             raise RigError(f"there is no action '{self.action}': choose one of the list")
-        return motion.from_action(pose_bones, action, settings)
+        return blender_limits.from_action(pose_bones, action, settings)
 
 
 class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):

@@ -145,7 +145,6 @@ class Command:
 
         Args:
             level: one of INFO, WARNING and ERROR.
-            words: the English message.
         """
         self.report({level}, translated(words, REPORTS))
 

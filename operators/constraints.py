@@ -14,7 +14,7 @@ from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
 from ..ccd_rig.blender.properties.active_rig import active_rig, keep_overrides
 from ..ccd_rig.blender.properties.constraint_kinds import KIND_ITEMS, KINDS, set_kind
-from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds, Kind
+from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.rig import armature
 from ..ccd_rig.blender.scene import contact_search, dependence
@@ -70,7 +70,9 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig, kind = context.object, KINDS[self.kind]
         length = self._chosen_length(context)
-        tips = _tips(context, kind, self.selected)
+        tips = [context.active_pose_bone.name]  # the last one's constraint becomes the active one
+        if not kind.balances and self.selected != "TARGET":
+            tips = [*(bone for bone in selected_bones(context, rig) if bone not in tips), *tips]
         rows, in_chains = new_constraints.new_rows(rig, tips, kind, length)
         target, target_bone = _selected_target(context, rows, self.selected)
         makes = target is None and self.target_empty and kind.needs_target
@@ -106,17 +108,6 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
             self.suited = self.chain_length = KINDS[self.kind].chain_length(context.object, tip)
         self.suits = self.kind
         return None if self.chain_length == self.suited else int(self.chain_length)
-
-
-def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
-    """Names of the bones that get a constraint, the active bone last: the last constraint becomes active."""
-    active = context.active_pose_bone.name
-    if kind.balances or selected == "TARGET":
-        return [active]
-    return [
-        *(bone for bone in selected_bones(context, context.object) if bone != active),
-        active,
-    ]
 
 
 def _selected_target(
@@ -191,8 +182,6 @@ def apply_choices(context: bpy.types.Context, rig: bpy.types.Object, before: set
     """Apply the changed preferences for new rigs to new constraints, and to a rig that had none before.
 
     Args:
-        context: has the preferences.
-        rig: the rig with new constraints.
         before: names of the constraints that it had.
     """
     choices = new_rig_choices(context)
@@ -366,9 +355,8 @@ class ContactCommand(FrameRange):
         """Draw thresholds and results in the redo panel."""
         layout = self.layout
         layout.use_property_split = True
-        for name in ("frame_start", "frame_end", "speed", "height", "release", "shortest"):
-            layout.prop(self, name)
-        for name in ("ground", "walk_on", "markers"):
+        thresholds = ("frame_start", "frame_end", "speed", "height", "release", "shortest")
+        for name in (*thresholds, "ground", "walk_on", "markers"):
             layout.prop(self, name)
         draw_lines(layout, self.results)
 
@@ -487,7 +475,9 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         except CCDRigError as error:
             # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
-                new_constraints.hold_height(rig, planted.new)
+                for name in planted.new:
+                    rig.ccd_rig.constraints[name].plant_height = True
+                keep_overrides(rig)
             self.results = f"Planted all the time. {error}"
             self.tell("WARNING", self.results)
             return

@@ -6,14 +6,13 @@ from pathlib import Path
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import atomic_write
+from ..ccd_rig.blender import atomic_write, walk
 from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.retarget import bone_map, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
-from ..ccd_rig.blender.walk import walk
-from ..ccd_rig.blender.walk.walk import Walked, choice_of, walk_steps
+from ..ccd_rig.blender.walk import Walked, choice_of, walk_steps
 from ..ccd_rig.errors import CCDRigError
 from . import command
 from .bake import ModalCommand

@@ -8,14 +8,13 @@ from typing import Any
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import convert, setup_files
+from ..ccd_rig.blender import convert, set_up, setup_files
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.blender.set_up import build
-from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
+from ..ccd_rig.blender.set_up import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.viewport.sketch import dialog_roles
 from . import command
 from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
@@ -92,7 +91,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         if choices is not None:
             copy_changed(choices.figure, self.properties)
         rig = active_rig(context)
-        guess = build.guess(rig)
+        guess = set_up.guess(rig)
         if bpy.app.background or not guess.unsure:
             return self.execute(context)
         self.recognised, self.messages, self.asks = tuple(guess.groups), guess.words(), True
@@ -136,11 +135,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
             roles={item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)},
             control_bones=self.control_bones,
         )
-        result = build.set_up(context, rig, choices)
+        result = set_up.set_up(context, rig, choices)
         apply_choices(context, rig, before)
         self._list(result.roles, rig)
         if self.follow_motion:
-            build.follow(context, rig, result)
+            set_up.follow(context, rig, result)
         self.recognised = tuple(result.available)
         self.messages = "\n".join([result.words(), *result.notes])
         self.tell_done(result.words(), result.notes)

@@ -12,7 +12,7 @@ from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_kinds import CCD_RIG_PG_constraint, body_words, kind_of
-from ..ccd_rig.blender.properties.constraint_list import has_influence_keys, planted_spans
+from ..ccd_rig.blender.properties.constraint_list import influence_curve, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
 from .sidebar import Folded, Rows, Sidebar, draw_line, draw_words
 
@@ -380,4 +380,4 @@ def when_planted(row: CCD_RIG_PG_constraint, time: float) -> str:
     """Describe the frames in which a bone is planted; `time`: from frames to the time of keys."""
     if spans := planted_spans(row, time):
         return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
-    return "in all frames" if row.influence > 0.5 and not has_influence_keys(row) else "in no frame"
+    return "in all frames" if row.influence > 0.5 and influence_curve(row) is None else "in no frame"

@@ -14,7 +14,7 @@ from ..ccd_rig.blender.bake.settings import CCD_RIG_PG_bake
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver
 from ..ccd_rig.blender.registration import LAST
-from ..ccd_rig.blender.set_up.plan import RANGES, Choices
+from ..ccd_rig.blender.set_up import RANGES, Choices
 from ..ccd_rig.blender.viewport.sketch import Palette
 from ..ccd_rig.goals import PositionGoal
 from . import online_manual

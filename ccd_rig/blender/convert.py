@@ -82,8 +82,9 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
     has_position, has_rotation = constraint.use_location, constraint.use_rotation
     if not has_position and not has_rotation:
         raise NotConverted("it asks for neither a position nor a rotation")
-    if is_itasc:
-        _require_all_axes(constraint, has_position, has_rotation)
+    used = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
+    if is_itasc and not all(getattr(constraint, f"lock_{name}_{axis}") for name in used for axis in AXES):
+        raise NotConverted("it leaves axes of its target free, which a CCD constraint does not")
     chain = constraint_list.chain(armature_object, tip.name, constraint.chain_count)
     weight = constraint.weight if has_position else constraint.orient_weight
     fields = {
@@ -103,13 +104,6 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
         fields |= pole
         notes += [note] if note else []
     return Conversion((NewRow(tip.name, constraint.chain_count, fields),), tuple(notes))
-
-
-def _require_all_axes(constraint: Any, has_position: bool, has_rotation: bool) -> None:
-    """Raise NotConverted if iTaSC leaves axes of the position or rotation free."""
-    used = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
-    if not all(getattr(constraint, f"lock_{name}_{axis}") for name in used for axis in AXES):
-        raise NotConverted("it leaves axes of its target free, which a CCD constraint does not")
 
 
 def _pole(
@@ -198,8 +192,6 @@ def spline_conversion(
     """Convert a Spline IK constraint to a row for its bone and for every n-th one above.
 
     Args:
-        context: has the scene and the frame.
-        constraint: Spline IK.
         every: n, the number of bones for each target.
 
     Raises:
@@ -212,13 +204,14 @@ def spline_conversion(
     tips = chain[:: max(every, 1)]
     tails = [armature_object.matrix_world @ tip.tail for tip in tips]
     factors = _path_factors(context.scene, armature_object, curve, tails)
+
+    def make(tip: str, factor: float, context: bpy.types.Context) -> bpy.types.Object:
+        empty = new_target(context, armature_object, f"Target {tip}", tip)
+        _follow(empty, curve, factor)
+        return empty
+
     rows = [
-        NewRow(
-            tip.name,
-            len(chain) - k * max(every, 1),
-            {},
-            partial(_target_on_curve, armature_object, curve, tip.name, factor),
-        )
+        NewRow(tip.name, len(chain) - k * max(every, 1), {}, partial(make, tip.name, factor))
         for k, (tip, factor) in enumerate(zip(tips, factors, strict=True))
     ]
     return Conversion(tuple(rows), tuple(_spline_notes(constraint, chain[-1])))
@@ -269,18 +262,6 @@ def _follow(empty: bpy.types.Object, curve: bpy.types.Object, factor: float) -> 
     """Constrain an empty to a fixed offset factor of a curve."""
     follows: Any = empty.constraints.new("FOLLOW_PATH")
     follows.target, follows.use_fixed_location, follows.offset_factor = curve, True, factor
-
-
-def _target_on_curve(
-    armature_object: bpy.types.Object,
-    curve: bpy.types.Object,
-    tip: str,
-    factor: float,
-    context: bpy.types.Context,
-) -> bpy.types.Object:
-    empty = new_target(context, armature_object, f"Target {tip}", tip)
-    _follow(empty, curve, factor)
-    return empty
 
 
 LOOKS = "TRACK_Y"
@@ -375,7 +356,6 @@ def convert(
 
     Args:
         context: has the scene and the frame, at which targets on curves are placed.
-        armature_object: editable, not in Edit Mode.
         bones: names of the bones whose constraints are converted; None: all.
         every: number of bones for each target of a Spline IK.
         takes_limits: whether bones without limits get the limits, locks and stiffness of Blender's IK.
@@ -410,7 +390,7 @@ def convert(
         if obeyed.mute:  # else Blender would obey this one from now on
             constraint.mute = True
             notes.append(f"{_name(bone, constraint)} is muted: Blender obeyed '{obeyed.name}' alone")
-    notes += _limits(_limited_by_ik(armature_object, conversions), takes_limits)
+    notes += _limits(armature_object, conversions, takes_limits)
     return Converted(tuple(rows), len(conversions), tuple(notes))
 
 
@@ -438,22 +418,13 @@ def _obeyed_instead(bone: bpy.types.PoseBone, constraint: Any) -> Any | None:
     return None
 
 
-def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:
-    """Return the bones in chains of IK constraints with limits, locks or stiffness of Blender's IK."""
-    rows = [
-        row for _, constraint, conversion in conversions if constraint.type == "IK" for row in conversion.rows
-    ]
+def _limits(armature_object: bpy.types.Object, conversions: Conversions, takes_limits: bool) -> list[str]:
+    """Take over limits, locks and stiffness of Blender's IK in chains of IK constraints; return notes."""
+    rows = [row for _, constraint, each in conversions if constraint.type == "IK" for row in each.rows]
     chains = (constraint_list.chain_of(armature_object, row) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
-    return [
-        bone
-        for bone in armature_object.pose.bones
-        if bone.name in turned and blender_limits.has_ik_limit(bone)
-    ]
-
-
-def _limits(limited: Sequence[bpy.types.PoseBone], takes_limits: bool) -> list[str]:
-    """Take over limits, locks and stiffness of Blender's IK; return notes."""
+    bones = [bone for bone in armature_object.pose.bones if bone.name in turned]
+    limited = [bone for bone in bones if blender_limits.has_ik_limit(bone)]
     if not takes_limits:
         return [f"IK limits, locks and stiffness of {_named(limited)} are not taken over"] if limited else []
     free = [bone for bone in limited if bone.ccd_rig.limit.kind == "NONE" and bone.ccd_rig.stiffness == 0.0]
@@ -485,29 +456,20 @@ def _conversion(
     else:
         conversion = tracking_conversion(armature_object, bone, constraint)
     notes = list(conversion.notes)
-    if locked := _locked(armature_object, conversion.rows):
+    locked: dict[str, None] = {}  # Blender's IK ignores such locks
+    for row in conversion.rows:
+        chain = constraint_list.chain_of(armature_object, row)
+        names = [bone.name for bone in chain if all(bone.lock_rotation)]
+        if len(names) == len(chain):
+            raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
+        locked |= dict.fromkeys(names)
+    if locked:
         notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
     if channels.in_strips(armature_object, influence):
         notes.append(
             "its Influence is also moved by NLA strips, which is not taken over: bring it into the action"
         )
     return replace(conversion, notes=tuple(notes))
-
-
-def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[str]:
-    """Return the names of bones in chains whose rotation is locked; Blender's IK ignores these locks.
-
-    Raises:
-        NotConverted: all bones of a chain are locked, as in the mechanism of a rig.
-    """
-    names: dict[str, None] = {}
-    for row in rows:
-        chain = constraint_list.chain_of(armature_object, row)
-        locked = [bone.name for bone in chain if all(bone.lock_rotation)]
-        if len(locked) == len(chain):
-            raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
-        names |= dict.fromkeys(locked)
-    return list(names)
 
 
 def _without_carried(
@@ -583,7 +545,6 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     """Remove converted rows with the targets made for them, and unmute their originals.
 
     Args:
-        armature_object: editable.
         bones: names of the bones whose constraints are restored; None: all.
 
     Raises:

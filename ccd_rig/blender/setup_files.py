@@ -52,7 +52,7 @@ from .figures.role import Part, Role, Side
 from .keys import channels
 from .keys.keyframes import MERGE_DISTANCE
 from .properties import constraint_list, renamed_bones
-from .properties.active_rig import keep_overrides
+from .properties.active_rig import is_group, keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
@@ -60,8 +60,9 @@ from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named, sentence
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
+from .properties.retarget_group import LAST_FRAME
 from .registration import Handlers
-from .rig.bone_space import nearest_rotation
+from .rig.bone_space import rest_rotation
 from .scene.isolation import is_isolated
 
 Values = dict[str, Any]
@@ -78,30 +79,19 @@ def values_of(group: bpy.types.PropertyGroup) -> Values:
             rows = [values_of(row) for row in getattr(group, name)]
             if rows:
                 values[name] = rows
-        elif _is_group(prop):
+        elif is_group(prop):
             if inner := values_of(getattr(group, name)):
                 values[name] = inner
         elif group.is_property_set(name):
-            values[name] = _value_of(group, name, prop)
+            value = getattr(group, name)
+            if prop.type == "POINTER" and value is not None:
+                value = {"object": "" if value == group.id_data else value.name}
+            values[name] = list(value) if getattr(prop, "is_array", False) else value
     return values
-
-
-def _value_of(group: bpy.types.PropertyGroup, name: str, prop: Any) -> Any:
-    value = getattr(group, name)
-    if prop.type == "POINTER":
-        return None if value is None else {"object": "" if value == group.id_data else value.name}
-    if getattr(prop, "is_array", False):
-        return list(value)
-    return value
 
 
 def check_values(rna: Any, values: object, place: str) -> Values:
     """Return `values` if they are valid for a type of group.
-
-    Args:
-        rna: `bl_rna` of the group's class.
-        values: in the form of `values_of`.
-        place: name of the values in messages.
 
     Raises:
         InvalidInput: names the field that is wrong or that this version does not know.
@@ -119,7 +109,7 @@ def _check_value(prop: Any, value: object, place: str) -> None:
     if prop.type == "COLLECTION":
         for number, row in enumerate(decoded(tuple[Any, ...], value, place)):
             check_values(prop.fixed_type, row, f"{place}[{number}]")
-    elif _is_group(prop):
+    elif is_group(prop):
         check_values(prop.fixed_type, value, place)
     elif prop.type == "POINTER":
         is_object = isinstance(value, dict) and list(value) == ["object"] and isinstance(value["object"], str)
@@ -150,7 +140,7 @@ def set_values(group: bpy.types.PropertyGroup, values: Values) -> None:
             rows.clear()
             for row in values.get(name, ()):
                 set_values(rows.add(), row)
-        elif _is_group(prop):
+        elif is_group(prop):
             set_values(getattr(group, name), values.get(name, {}))
         elif name not in values:
             group.property_unset(name)
@@ -177,15 +167,8 @@ def _fields(rna: Any) -> dict[str, Any]:
     }
 
 
-def _is_group(prop: Any) -> bool:
-    base = prop.fixed_type.base if prop.type == "POINTER" else None
-    return base is not None and base.identifier == "PropertyGroup"
-
-
 FLOAT32 = 3.4e38
 """Largest number of a key."""
-LAST_FRAME = 1_048_574
-"""Largest frame in Blender."""
 
 
 def _frame(value: object, place: str) -> float:
@@ -408,7 +391,8 @@ def setup_of(armature_object: bpy.types.Object) -> Setup:
     for bone in armature_object.pose.bones:
         joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
         if joint or bone.name in named_bones:
-            bones[bone.name] = BoneSetup(rest_of(bone), along_of(bone), joint or None)
+            w, x, y, z = rest_rotation(bone)[:]
+            bones[bone.name] = BoneSetup((w, x, y, z), along_of(bone), joint or None)
     return Setup(armature_object.name, bones, rows, rig, chains, influence=curves_of(armature_object))
 
 
@@ -417,12 +401,6 @@ def with_roles(armature_object: bpy.types.Object, setup: Setup) -> Setup:
     known = roles_of(armature_object)
     names = dict.fromkeys((*setup.bone_names(), *setup.chains.values()))
     return replace(setup, roles={name: known[name] for name in names if name in known})
-
-
-def rest_of(pose_bone: bpy.types.PoseBone) -> Components:
-    """Return a bone's orientation at rest in armature space, (w, x, y, z)."""
-    w, x, y, z = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())[:]
-    return w, x, y, z
 
 
 def along_of(pose_bone: bpy.types.PoseBone) -> Triple:
@@ -455,12 +433,9 @@ def from_json(text: str) -> Setup:
     """Parse a set-up in JSON.
 
     Raises:
-        RigError: names the field that is missing or wrong.
+        InvalidInput: names the field that is missing or wrong.
     """
-    try:
-        return read_json(text, Setup, "the set-up", (FORMAT, VERSION))
-    except InvalidInput as error:
-        raise RigError(str(error)) from None
+    return read_json(text, Setup, "the set-up", (FORMAT, VERSION))
 
 
 def save(path: str | os.PathLike[str], setup: Setup) -> None:
@@ -643,7 +618,7 @@ def _moves(armature_object: bpy.types.Object, setup: Setup, names: Mapping[str, 
     moves = {}
     for old, _, one, other in pairs:
         mine = armature_object.pose.bones[names[old]]
-        turn = Quaternion(rest_of(mine)).conjugated() @ turns[old] @ Quaternion(setup.bones[old].rest)
+        turn = rest_rotation(mine).conjugated() @ turns[old] @ Quaternion(setup.bones[old].rest)
         scale = other.length / one.length
         moves[old] = Move(
             turn if angle_of(turn) >= SAME else STAYS.turn, scale if abs(scale - 1.0) >= SAME else STAYS.scale
@@ -658,12 +633,10 @@ def _set_joint(
     joint, notes = dict(joint), []
     if "coupled_offsets" in joint:
         joint["coupled_offsets"] = [_moved_offset(row, names, move) for row in joint["coupled_offsets"]]
-    if any(joint.get("use_slide", ())):
+    if any(joint.get("use_slide", ())) and move != STAYS:
         if (slides := _moved_slides(joint, move)) is None:
             notes.append(f"the slide of '{pose_bone.name}' is left out: its rest has other axes")
-        for name in SLIDES:
-            joint.pop(name, None)
-        joint |= slides or {}
+        joint = {name: value for name, value in joint.items() if name not in SLIDES} | (slides or {})
     set_values(pose_bone.ccd_rig, joint)
     if move.turn == STAYS.turn:
         return notes
@@ -749,8 +722,6 @@ def _moved_slides(joint: Values, move: Move) -> Values | None:
     """Return the slides of a bone along the axes of its counterpart; None if they would lie askew to them."""
     properties = CCD_RIG_PG_joint.bl_rna.properties
     use, lower, upper = (joint.get(name, list(properties[name].default_array)) for name in SLIDES)
-    if move == STAYS:
-        return {name: joint[name] for name in SLIDES if name in joint}
     slides = [list(properties[name].default_array) for name in SLIDES]
     for k in range(3):
         if not use[k]:
@@ -818,23 +789,15 @@ def follow(
         if armature_object.mode == "EDIT":
             if uid not in _edited and is_generated(armature_object.data) and not is_isolated(scene):
                 _edited.add(uid)
-                _note(armature_object)
+                if uid not in _bone_settings:
+                    keep(armature_object)
+                bones = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+                if settings := {bone.name: values_of(bone.ccd_rig) for bone in bones}:
+                    _bone_settings.setdefault(uid, {}).update(settings)
         elif (uid in _edited or uid in _bone_settings) and not is_isolated(scene):
             _edited.discard(uid)
             if uid in _bone_settings and is_generated(armature_object.data):
                 _restore_bones(armature_object)
-
-
-def _note(armature_object: bpy.types.Object) -> None:
-    settings = {
-        bone.name: values_of(bone.ccd_rig)
-        for bone in armature_object.pose.bones
-        if bone.is_property_set("ccd_rig")
-    }
-    if armature_object.session_uid not in _bone_settings:
-        keep(armature_object)
-    if settings:
-        _bone_settings.setdefault(armature_object.session_uid, {}).update(settings)
 
 
 def _restore_bones(armature_object: bpy.types.Object) -> None:

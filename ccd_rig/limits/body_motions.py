@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import atan2, cos, hypot, pi, radians, remainder
-from typing import Any, NamedTuple
+from typing import Any
 
 from mathutils import Quaternion, Vector
 
@@ -24,15 +24,15 @@ The rest of such a rig is not the pose from which the range counts, so the end t
 _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
-class Motion(NamedTuple):
-    """The range of a bone's swing to one side."""
+Swing = tuple[Any, float, float]
+"""A direction of a bone's tail in model space, with the radians of its swing there and the opposite way.
 
-    toward: Vector  # direction of the tail's motion, in model space; its part along the bone does not count
-    angle: float  # radians from rest; below 0 where rest is already past the end of the motion
+Its part along the bone does not count. Radians are below 0 where rest is already past the end of the motion.
+"""
 
 
 def swing_limit(
-    rest: Quaternion, motions: Sequence[Motion], twist: tuple[float, float] | None
+    rest: Quaternion, one: Swing, other: Swing, twist: tuple[float, float] | None
 ) -> tuple[SwingTwist, bool]:
     """The ellipse with these motions to its sides, and whether it is exact.
 
@@ -41,13 +41,17 @@ def swing_limit(
 
     Args:
         rest: orientation of the bone at rest in model space.
-        motions: four, at right angles to each other or nearly so.
+        one, other: at right angles to each other or nearly so.
         twist: range about the bone, radians.
 
     Raises:
         InvalidInput: a motion goes along the bone.
     """
-    around = sorted((_azimuth(rest, motion.toward), beyond_rest(motion.angle)) for motion in motions)
+    around = sorted(
+        (_azimuth(rest, sign * toward), beyond_rest(angle))
+        for toward, *angles in (one, other)
+        for sign, angle in zip((1.0, -1.0), angles, strict=True)
+    )
     sides, is_exact = [], True
     for azimuth in (pi, 0.0, -0.5 * pi, 0.5 * pi):
         nearest = min(around, key=lambda each: abs(remainder(each[0] - azimuth, 2.0 * pi)))

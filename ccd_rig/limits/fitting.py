@@ -76,12 +76,11 @@ def fit(
     """Fit the limit of a joint to rotations that it has had.
 
     Args:
-        rotations: (N, 4) quaternions (w, x, y, z) relative to rest.
-        settings: margin, percentile, and tolerances of a hinge.
+        rotations: (N, 4) quaternions (w, x, y, z) relative to rest; one at least.
         may_be_hinge: False for a joint that is known to turn about more axes than one motion shows.
 
     Raises:
-        InvalidInput: no rotation, one that is not finite or zero, rotations that show no range, some more
+        InvalidInput: a rotation that is not finite or zero, rotations that show no range, some more
             than `FARTHEST` away from rest, or, where they are no hinge's, all more than `NEAREST`.
     """
     chosen = settings or FitSettings()
@@ -142,8 +141,6 @@ def _words_of_rest(how_far: str) -> str:
 def _samples(rotations: ArrayLike) -> Array:
     """Unit quaternions (4, N), w not below 0."""
     rows: Array = np.array(rotations, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != 4 or len(rows) == 0:
-        raise InvalidInput(f"rotations must be (N, 4) quaternions, N at least 1, not of shape {rows.shape}")
     sizes = length(rows, axis=1)
     if not (np.isfinite(sizes).all() and sizes.min() > 1e-6):
         raise InvalidInput(f"rotation {int(np.argmin(np.nan_to_num(sizes)))} is not a unit quaternion")

@@ -113,8 +113,6 @@ def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> floa
     nearer to `near` is taken.
 
     Args:
-        dial: in its own frame.
-        origin: of the ray.
         direction: of the ray, any length but 0.
         near: the angle before, radians.
     """

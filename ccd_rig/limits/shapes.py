@@ -17,10 +17,13 @@ from math import asin, ceil, copysign, hypot, pi, radians, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
+import numpy as np
 from mathutils import Euler, Quaternion, Vector
+from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..kernel import LIMIT_WIDTH, cos, project_rotation, sin
+from ..kernel import LIMIT_WIDTH, cos, nearest_of_many, project_rotation, sin
+from ..maths.batch import Array, Mask, angles_between
 from ..maths.rotations import (
     FULL_TURN,
     NOISE,
@@ -120,11 +123,8 @@ class Limit(ABC):
         """The limit with the lower or the upper bounds of its angles at those of a rotation.
 
         A bound that would pass the other end of its range takes it along.
-
-        Raises:
-            InvalidInput: the limit has no range of an angle.
         """
-        raise InvalidInput("the limit has no smallest and largest angle")
+        raise NotImplementedError  # no range of an angle
 
     def with_rim_at(self, _rotation: Quaternion) -> Self:
         """The limit with the border of its swing at the swing of a rotation.
@@ -133,9 +133,9 @@ class Limit(ABC):
         at right angles to it stays, unless the swing is past half of its square.
 
         Raises:
-            InvalidInput: the limit has no border of a swing.
+            InvalidInput: the rotation does not swing to a side.
         """
-        raise InvalidInput("the limit has no border of a swing")
+        raise NotImplementedError  # no border of a swing
 
 
 # Hinges ---------------------------------------------------------------------------------------------
@@ -328,20 +328,13 @@ class SwingTwist(Limit):
     def outside_of(self, limit: SwingTwist) -> str | None:
         if not _near(self.axis, limit.axis):
             return f"its axis {_shown(self.axis)} differs from the limit's {_shown(limit.axis)}"
-        return self._swing_outside(limit) or self._twist_outside(limit)
-
-    def _swing_outside(self, limit: SwingTwist) -> str | None:
-        if limit.swing is None or min(limit.swing.sides) >= pi - SLACK:
-            return None
-        if self.swing is None:
-            return "its swing is free while the limit's is not"
-        names = ("X min", "X max", "Z min", "Z max")
-        for name, largest, side in zip(names, limit.swing.sides, self.swing.sides, strict=True):
-            if side > largest + SLACK:
-                return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
-        return None
-
-    def _twist_outside(self, limit: SwingTwist) -> str | None:
+        if limit.swing is not None and min(limit.swing.sides) < pi - SLACK:
+            if self.swing is None:
+                return "its swing is free while the limit's is not"
+            names = ("X min", "X max", "Z min", "Z max")
+            for name, largest, side in zip(names, limit.swing.sides, self.swing.sides, strict=True):
+                if side > largest + SLACK:
+                    return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
         if limit.twist is None or limit.twist[1] - limit.twist[0] >= FULL_TURN - SLACK:
             return None
         if self.twist is None:
@@ -395,19 +388,17 @@ class SwingTwist(Limit):
         return Rim(_rim_points(self.axis, self.swing), rotation @ axis, margin)
 
     def with_bound_at(self, rotation: Quaternion, is_upper: bool) -> SwingTwist:
-        if self.twist is None:
-            return super().with_bound_at(rotation, is_upper)
-        (dial,) = self.dials(rotation)
-        return replace(self, twist=_moved(*self.twist, dial.angle, is_upper))
+        (dial,), ends = self.dials(rotation), self.twist
+        assert ends is not None
+        return replace(self, twist=_moved(*ends, dial.angle, is_upper))
 
     def with_rim_at(self, rotation: Quaternion) -> SwingTwist:
-        if self.swing is None:
-            return super().with_rim_at(rotation)
         swing, _ = swing_twist(rotation, Vector(self.axis))
         if isinstance(self.swing, Cone):
             return replace(self, swing=Cone(min(angle_of(swing), pi)))
         vector = log(swing)
         x, z = (vector.dot(Vector(axis)) for axis in swing_axes(self.axis))
+        assert self.swing is not None
         return replace(self, swing=replace(self.swing, **self.swing.sides_through(x, z)))
 
 
@@ -613,9 +604,6 @@ class ReversedLimit(Limit):
     Let a joint turn by p in a frame `frame` away from its parent's. Seen from the child it turns the parent
     by frame @ p^-1 @ frame^-1. A rotation q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`.
     Inversion and conjugation keep the angle between rotations, so projection is as exact as in `limit`.
-
-    Raises:
-        InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
     """
 
     limit: Limit  # of the joint as it was
@@ -623,12 +611,8 @@ class ReversedLimit(Limit):
     row: Row = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.limit, LIMITS):
-            raise InvalidInput(f"ReversedLimit.limit is {shown(self.limit)}; give a limit")
-        w, x, y, z = numbers("ReversedLimit.frame", self.frame, 4)
+        w, x, y, z = self.frame
         length = sqrt(w * w + x * x + y * y + z * z)
-        if length < 1e-30:
-            raise InvalidInput("ReversedLimit.frame is zero; give a rotation, such as (1, 0, 0, 0)")
         store(self, "frame", (w / length, x / length, y / length, z / length))
         store(self, "row", reversed_row(self.limit.row, self.frame))
 
@@ -947,3 +931,61 @@ def side_of(a: Triple, b: Triple) -> float:
     if abs(dot) < cos(SKEW):
         return 0.0
     return 1.0 if dot > 0.0 else -1.0
+
+
+# Many rotations at once -------------------------------------------------------------------------------------
+
+
+class BatchLimits:
+    """Limits of n joints in B poses, each rotation projected for itself as by `clamp`.
+
+    Rotations are (4, n, B) in double precision: the batch is last.
+
+    Attributes:
+        rows: (rows, LIMIT_WIDTH) of the limits.
+        numbers: (n, 1) of each joint's row; -1 leaves it free.
+    """
+
+    def __init__(self, limits: Sequence[Limit | None]) -> None:
+        """Take one limit per joint, the same for every pose; None leaves the joint free."""
+        rows = [limit.row for limit in limits if limit is not None]
+        limited = np.array([limit is not None for limit in limits], dtype=np.bool_)
+        self.rows: Array = np.array(rows, dtype=np.float64).reshape(len(rows), LIMIT_WIDTH)
+        self.numbers: NDArray[Any] = np.where(limited, np.cumsum(limited) - 1, -1)[:, None].astype(np.intc)
+
+    def project(self, rotations: Array) -> tuple[Array, Mask | None]:
+        """Project rotations (4, n, B) into their limits, see `clamp`.
+
+        Each result is on the side of the rotation it replaces (dot product >= 0). Rotations inside are copied
+        unchanged.
+
+        Returns:
+            The nearest allowed rotations (4, n, B), and a mask (n, B) of the rotations that were outside by
+            more than `ROUNDING`. Where all are inside: `rotations` itself and None.
+        """
+        if not rotations.size or not len(self.rows):
+            return rotations, None
+        # Flat memoryviews: the uncompiled kernel reads them several times as fast as arrays.
+        contiguous = np.ascontiguousarray(rotations, dtype=np.float64)
+        projected, outside = np.empty(contiguous.shape), np.empty(contiguous.shape[1:], dtype=np.uint8)
+        count = nearest_of_many(
+            self.rows.reshape(-1).data,
+            np.ascontiguousarray(self.numbers).reshape(-1).data,
+            contiguous.reshape(-1).data,
+            projected.reshape(-1).data,
+            outside.reshape(-1).data,
+        )
+        return (projected, outside.view(np.bool_)) if count else (rotations, None)
+
+    def violations(self, rotations: Array) -> Array:
+        """Angles (n, B) in radians by which rotations are outside their limits; 0 up to `ROUNDING`."""
+        angles = np.zeros(rotations.shape[1:])
+        projected, outside = self.project(rotations)
+        if outside is not None:
+            angles[outside] = angles_between(projected[:, outside], rotations[:, outside])
+        return angles
+
+    def contains(self, rotations: Array, tolerance: float = 0.0) -> Mask:
+        """A mask (n, B) of rotations outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
+        inside: Mask = self.violations(rotations) <= tolerance
+        return inside

@@ -15,7 +15,6 @@ from math import fsum, pi, remainder, sqrt
 
 from mathutils import Quaternion, Vector
 
-from ..errors import InvalidInput
 from ..kernel import atan2, cos, sin
 
 ROUNDING = 1e-6
@@ -83,14 +82,9 @@ def swing_twist(rotation: Quaternion, axis: Vector) -> tuple[Quaternion, Quatern
     p n) / sqrt(w^2 + p^2), swing = rotation twist* (Kenwright 2012, section 14, for any axis and with the
     signs of equation 4 set right). When the swing is a half turn both w and p vanish and every twist is
     possible: the twist is then identity.
-
-    Raises:
-        InvalidInput: `axis` is zero.
     """
     nx, ny, nz = axis.x, axis.y, axis.z
     length = sqrt(nx * nx + ny * ny + nz * nz)
-    if length == 0.0:
-        raise InvalidInput("swing_twist: axis is zero; give the direction of the twist, such as (0, 1, 0)")
     nx, ny, nz = nx / length, ny / length, nz / length
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     p = x * nx + y * ny + z * nz

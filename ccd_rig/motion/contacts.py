@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array, Mask, runs
 from ..maths.validation import ranged, require_ranges
@@ -110,21 +109,13 @@ def contact_phases(
     Args:
         points: (F, 3) world metres.
         times: (F,) seconds, increasing.
-        leg: its length, world metres.
+        leg: its length, world metres, above 0.
         ground_velocity: (3,) metres per second, 0 for ground that stands still; see `ground_velocity`.
         beside: (F, 3) the foot beside it, such as the other foot of a person; None if there is none: the
             ground is then level.
         ground: (F,) height below the point; NaN where there is no ground, and no contact. None if it is
             unknown; a known ground replaces the foot beside it.
-
-    Raises:
-        InvalidInput: shapes do not fit, times do not increase, or the leg has no length.
     """
-    _require(points, times)
-    if beside is not None:
-        _require(beside, times, "beside")
-    if not leg > 0.0:
-        raise InvalidInput(f"leg must be above 0, not {leg}")
     if len(times) < 2:
         return []
     speeds = np.linalg.norm(np.gradient(points, times, axis=0) - ground_velocity, axis=1) / leg
@@ -143,7 +134,12 @@ def contact_phases(
         down[f] = is_down
     _drop_short(~down, down, times, shortest, at_ends=False)
     if beside is not None and ground is None:
-        _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
+        # No contact is that of a lifted foot: on a higher level than at other times, and never as low as the
+        # foot beside it.
+        for contact in runs(down):
+            above = points[contact, 2] - beside[contact, 2]
+            if (below[contact] - below.min()).min() > low and above.min() > low:
+                down[contact] = False
     _drop_short(down, down, times, shortest, at_ends=True)
     return [Phase(run.start, run.stop - 1) for run in runs(down)]
 
@@ -157,12 +153,7 @@ def heights_above(points: Array, ground: Array) -> Array:
     """(F,) heights of points (F, 3) above a known ground (F,), metres.
 
     They count from the lowest, as a bone is above its foot's sole. They are infinite without ground.
-
-    Raises:
-        InvalidInput: shapes do not fit.
     """
-    if ground.shape != points.shape[:1]:
-        raise InvalidInput(f"ground must be ({len(points)},) as there are {len(points)} times")
     heights, known = points[:, 2] - ground, np.isfinite(ground)
     lowest = np.percentile(heights[known], FLOOR) if known.any() else 0.0
     return np.where(known, heights - lowest, np.inf)
@@ -208,28 +199,19 @@ def ground_velocity(
     back as far as ahead, as under a swaying body.
 
     Args:
-        points: of each foot (F, 3) world metres.
+        points: of each foot (F, 3) world metres; one foot at least.
         times: (F,) seconds, increasing.
         leg: its length, world metres.
         thresholds: of height and sliding speed.
         moves: whether the ground is known to move, however slowly.
-        grounds: (F,) height below each foot, NaN where there is none; None if it is unknown.
-
-    Raises:
-        InvalidInput: there is no foot, shapes do not fit, times do not increase, or no ground below a foot.
+        grounds: (F,) height below each foot, NaN where there is none, but not all; None if it is unknown.
     """
-    if not points:
-        raise InvalidInput("points must hold at least one foot")
-    for each in points:
-        _require(each, times)
     if len(times) < 2:
         return np.zeros(3)
     if grounds is None:
         heights = np.array([each[:, 2] - level_ground(each[:, 2]) for each in points])
     else:
         heights = np.array([heights_above(*each) for each in zip(points, grounds, strict=True)])
-        if not np.isfinite(heights).any():
-            raise InvalidInput("grounds must hold a height below a foot")
     velocities = np.array([np.gradient(each, times, axis=0) for each in points])
     lowest, frames = np.argmin(heights, axis=0), np.arange(len(times))
     down = velocities[lowest, frames][heights[lowest, frames] < thresholds.height * leg]
@@ -259,15 +241,6 @@ def _slide(speed: float, ground_velocity: Array, speeds: Array) -> float:
     return max(speed, SLIDES * float(np.linalg.norm(ground_velocity)), SWINGS * fastest)
 
 
-def _require(points: Array, times: Array, name: str = "points") -> None:
-    if points.ndim != 2 or points.shape != (len(times), 3):
-        raise InvalidInput(f"{name} must be ({len(times)}, 3) as there are {len(times)} times")
-    if not (np.isfinite(points).all() and np.isfinite(times).all()):
-        raise InvalidInput(f"{name} and times must be numbers")
-    if (np.diff(times) <= 0.0).any():
-        raise InvalidInput("times must increase")
-
-
 def _tops(heights: Array, rise: float) -> list[int]:
     """Indices of maxima of heights (F,), each with a rise before and a fall after it of at least `rise`."""
     tops, highest, lowest, is_rising = [], 0, 0, False
@@ -282,17 +255,6 @@ def _tops(heights: Array, rise: float) -> list[int]:
             if height > heights[lowest] + rise:
                 highest, is_rising = f, True
     return tops
-
-
-def _drop_lifted(down: Mask, above: Array, level: Array, low: float) -> None:
-    """Remove contacts of a lifted foot, in place.
-
-    It is on a higher level than at other times, and never as low as the foot beside it. `above` (F,) is its
-    height above that foot.
-    """
-    for contact in runs(down):
-        if level[contact].min() > low and above[contact].min() > low:
-            down[contact] = False
 
 
 def _drop_short(chosen: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:

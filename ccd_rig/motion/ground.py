@@ -110,7 +110,6 @@ class _StillGround:
     moves = False
 
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
 
 
@@ -123,12 +122,10 @@ class LevelGround(_StillGround):
         self.height = float(height)
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights = np.where(points[:, 2] >= self.height, self.height, np.nan)
         return heights, np.tile((0.0, 0.0, 1.0), (len(points), 1))
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         return np.zeros(len(starts), np.bool_)
 
 
@@ -153,13 +150,14 @@ class TriangleGround(_StillGround):
 
     def __init__(self, vertices: Array, triangles: Indices) -> None:
         self.vertices, self.triangles = np.asarray(vertices, np.float64), np.asarray(triangles, np.int64)
-        require_triangles(self.vertices, self.triangles)
+        if not len(self.triangles):
+            raise InvalidInput("the ground has no face: give at least one triangle")
+        require_numbers(self.vertices)
         corners: Any = self.vertices.tolist()
         self._tree: Any = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
         self._top = float(self.vertices[:, 2].max()) + 1.0
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         cast = self._tree.ray_cast
         for k, (x, y, z) in enumerate(points.tolist()):
@@ -173,24 +171,12 @@ class TriangleGround(_StillGround):
         return heights, normals
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         hits = np.zeros(len(starts), np.bool_)
         for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             way = Vector(end) - Vector(start)
             if way.length > 0.0:
                 hits[k] = self._tree.ray_cast(Vector(start), way, way.length)[0] is not None
         return hits
-
-
-def require_triangles(vertices: Array, triangles: Indices) -> None:
-    """Raise InvalidInput if vertices are not (V, 3) numbers, or triangles not (T, 3) of their indices."""
-    if vertices.ndim != 2 or vertices.shape[1] != 3:
-        raise InvalidInput(f"vertices must be (V, 3), not {vertices.shape}")
-    if triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles):
-        raise InvalidInput("the ground has no face: give at least one triangle")
-    if triangles.min() < 0 or triangles.max() >= len(vertices):
-        raise InvalidInput("triangles must hold indices of vertices")
-    require_numbers(vertices)
 
 
 EDGE = 1e-6
@@ -329,21 +315,17 @@ class MovingGround:
     """Triangles that move.
 
     Args:
-        blocks: of all rows, in order.
+        blocks: of all rows, in order; one at least.
 
     Raises:
-        InvalidInput: there is no row, shapes do not fit, or a vertex is not a number.
+        InvalidInput: a vertex is not a number.
     """
 
     moves = True
 
     def __init__(self, blocks: Sequence[GroundBlock]) -> None:
-        if not blocks:
-            raise InvalidInput("ground that moves needs a row")
-        for block in blocks:
-            for state in block.vertices:
-                if len(block.triangles):
-                    require_triangles(state, block.triangles)
+        for state in (state for block in blocks if len(block.triangles) for state in block.vertices):
+            require_numbers(state)
         self.blocks = tuple(blocks)
         self._firsts = np.cumsum([0, *(len(block.vertices) for block in blocks)])
 
@@ -356,7 +338,6 @@ class MovingGround:
             yield self.blocks[k], picked, rows[picked] - self._firsts[k]
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         for block, picked, inside in self._parts(rows):
             if len(block.triangles):
@@ -364,7 +345,6 @@ class MovingGround:
         return heights, normals
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
-        """See `Ground`."""
         hits = np.zeros(len(starts), np.bool_)
         for block, _, (inside,) in self._parts(np.array([row])):
             for k, (start, end) in enumerate(zip(starts, ends, strict=True)):

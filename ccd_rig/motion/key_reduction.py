@@ -12,12 +12,10 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
 from ..maths.batch import Array, about, multiply, runs
 
 PLACE = "LOCATION"
 """The kind of location channels."""
-KINDS = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", PLACE)
 PAUSE = 64
 """Iterations between two items of progress."""
 
@@ -62,7 +60,7 @@ def choose(
     number of keys is minimal if every part of an admissible segment is admissible.
 
     Args:
-        kind: one of KINDS.
+        kind: rotation mode of Blender, or `PLACE`.
         frames: (F,) increasing.
         values: (B, F, C) of B channels of one kind.
         tolerances: (B,) radians, or for places their own unit; above 0.
@@ -70,15 +68,8 @@ def choose(
 
     Returns:
         (B, F) mask of the keys to keep.
-
-    Raises:
-        InvalidInput: an unknown kind, or shapes that do not match.
     """
-    if kind not in KINDS:
-        raise InvalidInput(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
     count, length = values.shape[:2]
-    if frames.shape != (length,) or tolerances.shape != (count,) or must.shape != (count, length):
-        raise InvalidInput("frames, values, tolerances and must do not have matching shapes")
     kept = must.copy()
     if length == 0:
         return kept

@@ -6,7 +6,7 @@ Of joint i with parent p (R model rotation, t position of the head):
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
 (translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
-(`skeleton/coupled_offset`). The formula stands once, in `kernel/kinematics`.
+(`skeleton/joints`). The formula stands once, in `kernel/kinematics`.
 """
 
 from __future__ import annotations

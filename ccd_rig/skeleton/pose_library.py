@@ -54,12 +54,6 @@ class PoseEntry:
         object.__setattr__(self, "rotations", MappingProxyType(rotations))
 
 
-def entry_from_pose(name: str, skeleton: Skeleton, pose: Pose) -> PoseEntry:
-    """The rotations of all joints of `pose` as an entry."""
-    check_pose(skeleton, pose)
-    return PoseEntry(name, {joint.name: q for joint, q in zip(skeleton.joints, pose.rotations, strict=True)})
-
-
 def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
     """`pose` with the rotations of `entry`; joints without an entry keep theirs.
 

@@ -45,10 +45,6 @@ def reverse_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
 
     A hinge and a swing of the same size in all directions stay of their kind, about the opposite of the axis
     turned by `frame`. Reversing a `ReversedLimit` back gives the limit inside. All else is a `ReversedLimit`.
-
-    Args:
-        limit: of the joint before, or None.
-        frame: the joint's rest rotation before.
     """
     if limit is None:
         return None

@@ -11,15 +11,13 @@ keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array
-from ..motion.ground import Ground
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import carried_over, corrections, moved_root, trunk_pitch
 from ..motion.retargeting.feet import (
@@ -42,6 +40,7 @@ from ..motion.retargeting.figures import (
     TargetFigure,
     limb_length,
 )
+from ..motion.retargeting.measures import RetargetResult
 from ..motion.retargeting.over_ground import Terrain, cleared, laid
 from ..motion.retargeting.scaled_way import (
     ScaledWay,
@@ -52,27 +51,11 @@ from ..motion.retargeting.scaled_way import (
     scaled_way,
 )
 from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
-from ..motion.retargeting.stances import Stances, find_stances, levels
+from ..motion.retargeting.stances import find_stances, levels
 from .retarget_goals import turned_to, with_effectors
 
 SINKS = 0.5
 """Part of the height of hip joints above the ground by which the hips sink at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class RetargetResult:
-    """A motion of the target."""
-
-    rotations: Array  # (F, n, 4) relative to rest
-    translations: Array  # (F, n, 3) relative to rest, in the model's unit
-    settings: RetargetSettings  # of the retargeting
-    stances: Stances  # of the source's feet
-    way: ScaledWay  # map from the source's world to the target's
-    feet: Mapping[str, FootPath]  # by leg, the planned path of the foot
-    # By arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
-    hands: Mapping[str, Array]
-    moved: Array  # (F, 3) shifts of the hips that let legs reach, world metres
-    ground: Ground | None = None  # on which feet are laid; None if it is level
 
 
 def retarget(
@@ -92,7 +75,7 @@ def retarget(
     Raises:
         InvalidInput: names the joint or field and what to do.
     """
-    figure_map.require(target.skeleton, source.names)
+    figure_map.require(target.skeleton)
     figures = Figures(figure_map, target, source)
     _require_lengths(figures)
     stances = find_stances(source, figure_map, settings.thresholds)

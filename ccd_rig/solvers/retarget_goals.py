@@ -8,7 +8,7 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ..goals import Goal, OrientationGoal, PositionGoal
-from ..limits.batch import BatchLimits
+from ..limits.shapes import BatchLimits
 from ..maths import batch
 from ..maths.batch import Array
 from ..motion.retargeting.feet import FootPath

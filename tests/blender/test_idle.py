@@ -103,8 +103,8 @@ def test_a_generated_rig_is_read_once_each_time_it_is_edited(ext, monkeypatch):
     regeneration = ext.module("ccd_rig.blender.setup_files")
     rig = generated()
     rig.pose.bones["torso"].ccd_rig.limit.kind = "CONE"
-    calls, note = [], regeneration._note
-    monkeypatch.setattr(regeneration, "_note", lambda thing: (calls.append(thing.name), note(thing)))
+    calls, keep = [], regeneration.keep
+    monkeypatch.setattr(regeneration, "keep", lambda thing: (calls.append(thing.name), keep(thing)))
     for times in (1, 2):
         bpy.ops.object.mode_set(mode="EDIT")
         for number in range(3):

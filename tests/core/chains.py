@@ -8,10 +8,10 @@ import random
 from mathutils import Quaternion, Vector
 
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, sample
-from ccd_rig.skeleton.coupled_offset import CoupledOffset
-from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of
+from ccd_rig.skeleton.joints import CoupledOffset, Joint, Skeleton, shift_of
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.skeleton.pose_library import PoseEntry
 
 EXACT = 1e-6
 """What float32 arithmetic on numbers near 1 must give."""
@@ -162,3 +162,8 @@ def bones(skeleton: Skeleton, pose: Pose) -> dict[str, Transform]:
     """Frame in model space of each bone by name."""
     places = forward_kinematics(skeleton, pose)
     return {joint.name: place for joint, place in zip(skeleton.joints, places, strict=True)}
+
+
+def entry_from_pose(name: str, skeleton: Skeleton, pose: Pose) -> PoseEntry:
+    """The rotations of all joints of a pose as an entry of a pose library."""
+    return PoseEntry(name, {joint.name: q for joint, q in zip(skeleton.joints, pose.rotations, strict=True)})

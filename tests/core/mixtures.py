@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from chains import (
     FLOAT32,
+    entry_from_pose,
     legal_pose,
     random_couplings,
     random_limit,
@@ -49,7 +50,7 @@ from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus, S
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
+from ccd_rig.skeleton.pose_library import PoseEntry
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 

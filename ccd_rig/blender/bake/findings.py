@@ -16,8 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...limits.batch import BatchLimits
-from ...limits.shapes import Limit, as_hinge
+from ...limits.shapes import BatchLimits, Limit, as_hinge
 from ...maths import batch
 from ...maths.batch import Array, Mask, angles_between, conjugate, inverse, length, move, multiply, unit
 from ...maths.rotations import FULL_TURN

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import Goal, PositionGoal
-from ...limits.batch import BatchLimits
-from ...limits.shapes import Limit
+from ...limits.shapes import BatchLimits, Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...settings import Solver, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
-from ...skeleton.coupled_offset import coupled_angles
+from ...skeleton.joints import coupled_angles
 from ...solvers.problem_tables import Bones
 from ..rig.bone_space import locations_of, translations_of
 from ..scene.targets import TargetRows

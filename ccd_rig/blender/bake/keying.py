@@ -135,7 +135,7 @@ class _Channel:
     """A keyed channel of a joint."""
 
     joint: int  # its index
-    kind: str  # one of `key_reduction.KINDS`
+    kind: str  # rotation mode, or `PLACE`
     keys: BoneKeys  # a key on every frame
     shifts: Array | None  # (F, 3, 3) location channel to the joint's translations; None for rotations
 

@@ -27,8 +27,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion
 
-from ...limits.batch import BatchLimits
-from ...limits.shapes import Limit, Slide
+from ...limits.shapes import BatchLimits, Limit, Slide
 from ...maths.batch import (
     Array,
     Mask,

@@ -23,7 +23,7 @@ from ..keys.writer import Destination
 from ..properties import constraint_list, pose_library, renamed_bones, solver_settings, stored_poses
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
-from ..rig.bone_space import nearest_rotation, without_constraints
+from ..rig.bone_space import nearest_rotation, with_channels
 from ..scene import evaluation
 from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
@@ -245,7 +245,7 @@ def overruled(
     moved = []
     for name in names:
         bone = shown.pose.bones[name]
-        free, end = without_constraints(bone), Vector((0.0, bone.bone.length, 0.0))
+        free, end = with_channels(bone, bone.matrix_basis), Vector((0.0, bone.bone.length, 0.0))
         distance = max((bone.matrix @ at - free @ at).length for at in (Vector(), end))
         turn = nearest_rotation(free.to_3x3()).rotation_difference(nearest_rotation(bone.matrix.to_3x3()))
         if distance * scale > settings.position_tolerance or angle_of(turn) > settings.angle_tolerance:

@@ -26,6 +26,7 @@ from ...json_text import shown
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ...motion.walking.settings import WalkSettings
+from .. import set_up, walk
 from ..atomic_write import read, real_folder
 from ..bake.report import write
 from ..figures.recognition import figure_of, with_roles
@@ -33,10 +34,8 @@ from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
-from ..set_up import build
-from ..set_up.plan import Choices, Group, Ranges
-from ..walk import walk
-from ..walk.walk import Stands, WalkChoice, walk_along
+from ..set_up import Choices, Group, Ranges
+from ..walk import Stands, WalkChoice, walk_along
 from . import files
 from .files import Check, Exit, Option, UsageError, Words, say, warn
 
@@ -145,9 +144,9 @@ def _set_up_figure(
         roles,
         options.control_bones,
     )
-    result = build.set_up(bpy.context, armature_object, choices)
+    result = set_up.set_up(bpy.context, armature_object, choices)
     if choices.follow_motion:
-        build.follow(bpy.context, armature_object, result)
+        set_up.follow(bpy.context, armature_object, result)
     for note in result.notes:
         warn(f"{armature_object.name}: {note}")
     return {

@@ -21,7 +21,7 @@ from ..figures.role import Figure, Part, Side
 from ..properties import constraint_list
 from ..properties.names import named
 from ..rig import clamps
-from ..rig.bone_space import without_constraints
+from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel
 from ..scene import dependence
 
@@ -175,12 +175,7 @@ class Controls:
         return self._lines[bone.name]
 
     def ends_at_moved(self, moved: Iterable[str], members: Iterable[str]) -> bool:
-        """Whether constraints in a line follow bones that are moved beside it; such lines then end there.
-
-        Args:
-            moved: names of bones that a drag moves.
-            members: names of all bones in its lines.
-        """
+        """Whether constraints in a line follow bones that are moved beside it; such lines then end there."""
         before, bones = self.moved, self.armature_object.pose.bones
         still = [bones[name] for name in members if self.placing(bones[name]) and self._is_still(bones[name])]
         self.moved = before | frozenset(moved)
@@ -360,7 +355,7 @@ def _is_parent(constraint: Any) -> bool:
 
 def _is_rigid(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone's constraints turn and shift it without a scale."""
-    carried = (bone.matrix @ without_constraints(bone).inverted_safe()).to_3x3()
+    carried = (bone.matrix @ with_channels(bone, bone.matrix_basis).inverted_safe()).to_3x3()
     product = carried @ carried.transposed()
     return max(abs(product[i][k] - (i == k)) for i in range(3) for k in range(3)) <= RIGID
 

@@ -31,6 +31,7 @@ from ...solvers.soft_reach import SOFTNESS
 from ..figures import recognition, rigify
 from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
+from ..properties.active_rig import linked
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -53,30 +54,19 @@ FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 
 
 class Pulled(NamedTuple):
-    """A bone that the user pulls.
+    """A bone that the user pulls."""
 
-    Attributes:
-        bone: its name.
-        point: pulled point of the bone, in world space.
-    """
-
-    bone: str
-    point: Vector
+    bone: str  # its name
+    point: Vector  # pulled point of the bone, in world space
 
 
 @dataclass(frozen=True)
 class _Grab:
-    """A bone that moves for a pulled one.
+    """A bone that moves for a pulled one."""
 
-    Attributes:
-        control: name of the moved bone.
-        place: pulled point, in armature space.
-        mirrored: whether its motion mirrors the pointer's.
-    """
-
-    control: str
-    place: Vector
-    mirrored: bool = False
+    control: str  # name of the moved bone
+    place: Vector  # pulled point, in armature space
+    mirrored: bool = False  # whether its motion mirrors the pointer's
 
 
 class Session:
@@ -109,7 +99,13 @@ class Session:
         Raises:
             CCDRigError: a bone cannot be moved; names it.
         """
-        _refuse(armature_object, pulled)
+        if reason := linked(armature_object):
+            raise RigError(reason)
+        if not pulled:
+            raise RigError("There is no bone to drag: select one, or press on one")
+        for bone, _ in pulled:
+            if bone not in armature_object.pose.bones:
+                raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
         self.armature_object = armature_object
         self.result: SolveResult | None = None
         self._depsgraph = depsgraph
@@ -190,10 +186,13 @@ class Session:
         pose = result.pose if self._joined is None else self._joined.read(result.pose)
         if self._turned and result.pose is not self._drag.pose:
             pose = self._beside_turned(pose)
-        if self._shifted:
-            pose = self._with_shifts(
-                pose, [point - start for point, start in zip(points, self._drag.starts, strict=True)]
-            )
+        if self._shifted:  # controls of pulled IK limbs, as the pointer has moved
+            translations = list(pose.translations)
+            for j, grab in self._shifted.items():
+                shift = points[grab] - self._drag.starts[grab]
+                rest = self._reading.skeleton.joints[j].rest_rotation
+                translations[j] = translations[j] + rest.inverted() @ shift
+            pose = Pose(pose.rotations, tuple(translations))
         self.cancel()
         self._write(pose)
         self.result = result
@@ -427,11 +426,8 @@ class Session:
         """Read chains: (tip, number of bones).
 
         Args:
-            chains: by tip.
-            sliding: bones that slide.
             heavy: the body, if its mass counts against its motion.
             carried: masses for the balance.
-            still: bones that do not turn.
         """
         controls, bones = self._controls, self.armature_object.pose.bones
         members = list(dict.fromkeys(b.name for tip, n in chains for b in controls.line(bones[tip])[:n]))
@@ -486,15 +482,6 @@ class Session:
         bones = self.armature_object.pose.bones
         for name in reading.bones:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
-
-    def _with_shifts(self, pose: Pose, shifts: Sequence[Vector]) -> Pose:
-        """The pose with the controls of pulled IK limbs shifted as the pointer has moved."""
-        translations = list(pose.translations)
-        for j, grab in self._shifted.items():
-            translations[j] = (
-                translations[j] + self._reading.skeleton.joints[j].rest_rotation.inverted() @ shifts[grab]
-            )
-        return Pose(pose.rotations, tuple(translations))
 
     def _beside_turned(self, pose: Pose) -> Pose:
         """The pose whose bones stand as solved, with mechanisms above them that copy rotations."""
@@ -590,19 +577,6 @@ class Session:
         armature.apply(self.armature_object, reading, pose, rotated, locations)
 
 
-def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None:
-    """Raise RigError unless these bones of an armature can be posed."""
-    if not armature_object.is_editable:
-        raise RigError(
-            f"'{armature_object.name}' is linked from a library: make a library override of it first"
-        )
-    if not pulled:
-        raise RigError("There is no bone to drag: select one, or press on one")
-    for bone, _ in pulled:
-        if bone not in armature_object.pose.bones:
-            raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
-
-
 def _shown_rotation(bone: bpy.types.PoseBone) -> Quaternion:
     """Rotation of an evaluated bone in armature space; a scale that mirrors the bone is no turn of it."""
     mirrored = Matrix.Diagonal([math.copysign(1.0, each) for each in bone.scale])
@@ -629,19 +603,13 @@ def _acting_limit(bone: bpy.types.PoseBone) -> EulerBox | None:
 
 @dataclass(frozen=True)
 class Hung:
-    """A limb that hangs on the body's control.
+    """A limb that hangs on the body's control."""
 
-    Attributes:
-        control: bone that is dragged or pinned.
-        inherits: whether the limb's first bone turns with the body.
-        ik: bones that Blender's IK turns to `control`, from the body; empty for a limb by FK.
-        carrier: the bone, in a line with the body, that carries the first of `ik`.
-    """
-
-    control: str
-    inherits: bool = True
+    control: str  # bone that is dragged or pinned
+    inherits: bool = True  # whether the limb's first bone turns with the body
+    # Bones that Blender's IK turns to `control`, from the body; empty for a limb by FK.
     ik: tuple[str, ...] = ()
-    carrier: str = ""
+    carrier: str = ""  # the bone, in a line with the body, that carries the first of `ik`
 
 
 class Carrier:
@@ -764,21 +732,13 @@ def _meet(bone: bpy.types.PoseBone, parent: bpy.types.PoseBone) -> bool:
 
 @dataclass(frozen=True)
 class Turned:
-    """A mechanism between controls that copies the rotation of another bone.
+    """A mechanism between controls that copies the rotation of another bone."""
 
-    Attributes:
-        own: rotation of its channels.
-        influence: of the copied rotation, 0 to 1.
-        source: joint that carries the other bone; -1 if none does.
-        copied: the other bone's rotation relative to that joint, or in armature space.
-        error: shown rotation at the press, relative to that by these values.
-    """
-
-    own: Quaternion
-    influence: float
-    source: int
-    copied: Quaternion
-    error: Quaternion
+    own: Quaternion  # rotation of its channels
+    influence: float  # of the copied rotation, 0 to 1
+    source: int  # joint that carries the other bone; -1 if none does
+    copied: Quaternion  # the other bone's rotation relative to that joint, or in armature space
+    error: Quaternion  # shown rotation at the press, relative to that by these values
 
     @classmethod
     def of(cls, controls: Controls, reading: RigReading, bones: Any) -> dict[int, Turned]:
@@ -811,17 +771,11 @@ class Turned:
 
 @dataclass(frozen=True)
 class Joined:
-    """Limbs joined to the body that carries them.
+    """Limbs joined to the body that carries them."""
 
-    Attributes:
-        skeleton: the body, the bones that were read, and those that Blender's IK turns.
-        pose: at the press.
-        order: index in the reading of each joint that was read.
-    """
-
-    skeleton: Skeleton
-    pose: Pose
-    order: tuple[int, ...]
+    skeleton: Skeleton  # the body, the bones that were read, and those that Blender's IK turns
+    pose: Pose  # at the press
+    order: tuple[int, ...]  # index in the reading of each joint that was read
 
     @classmethod
     def of(
@@ -918,7 +872,8 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
-    feet |= dict.fromkeys(_last_of_legs(figure), False)
+    legs = dict.fromkeys((each.side, each.number) for each in figure.roles.values() if each.part is Part.LEG)
+    feet |= {figure.bones(Part.LEG, *leg)[-1]: False for leg in legs}
     if rigify.is_generated(armature_object.data):
         feet = {rigify.original_of(name): held for name, held in feet.items()}
     feet = {name: held for name, held in feet.items() if name in bones}
@@ -929,15 +884,6 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     reach = STANDING * (max(heights) - min(heights))
     ground = min(lifted.values())
     return {name: held for name, held in feet.items() if lifted[name] <= ground + reach}
-
-
-def _last_of_legs(figure: Figure) -> list[str]:
-    last: dict[tuple[Any, int], tuple[int, str]] = {}
-    for name, role in figure.roles.items():
-        if role.part is Part.LEG:
-            limb = role.side, role.number
-            last[limb] = max(last.get(limb, (-1, "")), (role.index, name))
-    return [name for _, name in last.values()]
 
 
 def _lowest(world: Any, bone: bpy.types.PoseBone | bpy.types.Bone) -> float:

@@ -92,7 +92,7 @@ def make(
             added.parent = bones[parent] if parent else None
             names.append(added.name)
     collection = _collection(armature)
-    poses: dict[str, Matrix] = {}
+    posed: dict[str, Matrix] = {}
     for name, new in zip(names, wanted, strict=True):
         bone = armature_object.pose.bones[name]
         for other in list(bone.bone.collections):
@@ -101,8 +101,12 @@ def make(
         bone.color.palette = PALETTES[new.side]
         bone.custom_shape = _shape(new.shape)
         bone.custom_shape_wire_width = LINE
-        poses[name] = new.pose
-        _pose(bone, new.pose, poses)
+        posed[name], above = new.pose, {}
+        if bone.parent is not None:
+            matrix = posed.get(bone.parent.name, bone.parent.matrix)
+            above = {"parent_matrix": matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+        basis = bone.bone.convert_local_to_pose(new.pose, bone.bone.matrix_local, invert=True, **above)
+        bone.location, bone.rotation_quaternion, _ = basis.decompose()
     return names
 
 
@@ -168,16 +172,6 @@ def _select(
     layer.objects.active = active
 
 
-def _pose(bone: bpy.types.PoseBone, pose: Matrix, poses: Mapping[str, Matrix]) -> None:
-    """Pose a new bone, whose parent is in `poses` or is an old bone."""
-    above = {}
-    if bone.parent is not None:
-        matrix = poses.get(bone.parent.name, bone.parent.matrix)
-        above = {"parent_matrix": matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
-    basis = bone.bone.convert_local_to_pose(pose, bone.bone.matrix_local, invert=True, **above)
-    bone.location, bone.rotation_quaternion, _ = basis.decompose()
-
-
 def _collection(armature: Any) -> bpy.types.BoneCollection:
     """Return the bone collection of an armature's control bones; makes it if it is missing."""
     known = next((each for each in armature.collections_all if each.get(MADE)), None)
@@ -192,36 +186,28 @@ def _collection(armature: Any) -> bpy.types.BoneCollection:
 Lines = tuple[tuple[tuple[float, float, float], ...], ...]
 
 
-def _circle(a: int, b: int, corners: int = 32) -> tuple[tuple[float, float, float], ...]:
+CORNERS = 32  # of a circle
+
+
+def _circle(a: int, b: int) -> tuple[tuple[float, float, float], ...]:
     """A unit circle in the plane of two axes."""
     points = []
-    for angle in (2.0 * math.pi * i / corners for i in range(corners + 1)):
+    for angle in (2.0 * math.pi * i / CORNERS for i in range(CORNERS + 1)):
         point = [0.0, 0.0, 0.0]
         point[a], point[b] = math.cos(angle), math.sin(angle)
         points.append((point[0], point[1], point[2]))
     return tuple(points)
 
 
-def _cube(half: float) -> Lines:
-    """The edges of a cube."""
-    top, bottom = (
-        tuple((half * x, half * y, z) for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1)))
-        for z in (half, -half)
-    )
-    return (top, bottom, *((a, b) for a, b in zip(top[:4], bottom[:4], strict=True)))
-
-
-def _diamond() -> Lines:
-    """The edges of an octahedron."""
-    ring = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0))
-    return (ring, *(((0.0, 0.0, 1.0), corner, (0.0, 0.0, -1.0)) for corner in ring[:4]))
-
-
+_TOP, _BOTTOM = (
+    tuple((0.8 * x, 0.8 * y, z) for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1))) for z in (0.8, -0.8)
+)
+_RING = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0))
 SHAPES: Mapping[str, Lines] = MappingProxyType(
     {
         "SPHERE": (_circle(0, 1), _circle(1, 2), _circle(2, 0)),
-        "CUBE": _cube(0.8),
-        "PLAIN_AXES": _diamond(),
+        "CUBE": (_TOP, _BOTTOM, *((a, b) for a, b in zip(_TOP[:4], _BOTTOM[:4], strict=True))),
+        "PLAIN_AXES": (_RING, *(((0.0, 0.0, 1.0), corner, (0.0, 0.0, -1.0)) for corner in _RING[:4])),
     }
 )
 """Polylines of unit size, by the display type of the empty that they replace."""

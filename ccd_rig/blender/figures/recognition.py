@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -29,12 +29,11 @@ from .role import (
     SkeletonTree,
     read_role,
 )
-from .structure import by_structure
+from .structure import UP, by_structure
 from .words import Clue, by_family, by_words
 
 RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")
-UP = Vector((0.0, 0.0, 1.0))
 OTHER_WAYS_UP = (Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
 TOES = (Part.TOE, Part.FRONT_TOE)
 FOURS = 0.5
@@ -103,7 +102,10 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
     if generated:  # by the copies of the metarig's bones
         figure = recognise(rigify.metarig_bones(bones))
         return Figure(figure.kind, rigify.controls(figure.roles, bones), RIGIFY)
-    tree = SkeletonTree(_relevant(bones))
+    tree = SkeletonTree(bones)
+    wanted = {name for bone in bones if bone.deforms for name in tree.ancestors(bone.name)}
+    if wanted:  # bones that deform, and their ancestors
+        tree = SkeletonTree(bone for bone in bones if bone.name in wanted)
     structure: tuple[Kind, dict[str, Role]] | None = None
     if not any(_PAWS.search(bone.rigify_type) for bone in bones):
         family, roles = by_family(tree)
@@ -140,10 +142,6 @@ def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:
     """Names of bones at which limbs end whose part or side the structure alone tells; none of a sure figure.
 
     Names of one family, a whole human's, and Rigify's marks are sure, and so is a single row of bones.
-
-    Args:
-        figure: as `recognise` has it.
-        bones: see there.
     """
     if figure.family or figure.kind is Kind.CHAIN or any(bone.rigify_type for bone in bones):
         return ()
@@ -156,24 +154,20 @@ def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:
                 limbs.setdefault((role.side, 0 if role.part in TOES else role.number), []).append(place)
         for (side, _), limb in sorted(limbs.items()):
             names = [name for *_, name in sorted(limb)]
-            if not any(_agrees(name, parts[0], side) for name in names):
+            parts_told, clues = _TOLD_BY[parts[0]]
+            if not any(
+                (words.read(name).part in parts_told or any(words.says(name, clue) for clue in clues))
+                and (side is Side.MIDDLE or words.read(name).side is side)
+                for name in names
+            ):
                 unsure.append(names[-1])
     return tuple(unsure)
-
-
-def _agrees(name: str, part: Part, side: Side) -> bool:
-    """Whether a bone's name says that it is of such a limb, and of no other side."""
-    said, (parts, clues) = words.read(name), _TOLD_BY[part]
-    is_part = said.part in parts or any(words.says(name, clue) for clue in clues)
-    return is_part and (side is Side.MIDDLE or said.side is side)
 
 
 def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
     """Change roles of a figure's bones. The former bones of these roles lose them.
 
     Args:
-        figure: as it was recognised.
-        names: of all its bones.
         changes: {bone: words of its role}; empty words remove its role.
 
     Raises:
@@ -211,13 +205,6 @@ def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
     )
 
 
-def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:
-    """Return bones that deform and their ancestors; all bones if none deforms."""
-    tree = SkeletonTree(bones)
-    wanted = {name for bone in bones if bone.deforms for name in tree.ancestors(bone.name)}
-    return [bone for bone in bones if not wanted or bone.name in wanted]
-
-
 def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     """Whether bones with a human's names have an animal's rest pose: legs at a right angle to the back."""
     place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
@@ -230,12 +217,7 @@ def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
 
 
 def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Mapping[str, Role]) -> bool:
-    """Whether bones with a human's names have further arms or legs, by names and structure.
-
-    Args:
-        roles: by names.
-        by_place: roles by structure.
-    """
+    """Whether bones with a human's names have further arms or legs, by names and structure."""
     for name, role in by_place.items():
         limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
         known = any(each in roles for each in limb)

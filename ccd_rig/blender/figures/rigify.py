@@ -29,11 +29,6 @@ def is_generated(armature_data: Any) -> bool:
     return bool(armature_data.get("rig_id"))
 
 
-def limb_parent(control: str) -> str:
-    """Name of the control with a limb's switches, from the name of the limb's first FK control."""
-    return control.replace("_fk", "_parent", 1)
-
-
 def metarig_bones(bones: Sequence[RestBone]) -> list[RestBone]:
     """Return the metarig's bones from their copies in the generated rig, under their names in the metarig.
 
@@ -69,11 +64,8 @@ def _join(bones: dict[str, RestBone], end: str, with_fk: Collection[str]) -> Non
             continue
         for other in bones.values():
             suits = name not in with_fk or other.name in with_fk
-            if (
-                suits
-                and _meet(getattr(other, end), bone.head, other)
-                and not _hangs_on(bones, other.name, name)
-            ):
+            meets = suits and _meet(getattr(other, end), bone.head, other)
+            if meets and not SkeletonTree(bones.values()).is_below(other.name, name):
                 bones[name] = bone._replace(parent=other.name)
                 break
 
@@ -86,7 +78,7 @@ def _turn_back(bones: dict[str, RestBone]) -> None:
         return
     parents = {bone.parent for bone in bones.values()}
     for last in [each for each in bones.values() if each.name not in parents]:
-        if not _meet(last.tail, hips.head, last) or _hangs_on(bones, last.name, main):
+        if not _meet(last.tail, hips.head, last) or SkeletonTree(bones.values()).is_below(last.name, main):
             continue
         row = [last]
         while row[-1].parent:
@@ -97,19 +89,8 @@ def _turn_back(bones: dict[str, RestBone]) -> None:
 
 def _main_root(bones: Mapping[str, RestBone]) -> str:
     """Root bone with the most descendants; empty without bones."""
-    counts: dict[str, int] = {}
-    for name in bones:
-        while bones[name].parent:
-            name = bones[name].parent
-        counts[name] = counts.get(name, 0) + 1
-    return max(counts, key=lambda name: counts[name], default="")
-
-
-def _hangs_on(bones: Mapping[str, RestBone], name: str, above: str) -> bool:
-    """Whether a bone is `above`, or a descendant of it."""
-    while name and name != above:
-        name = bones[name].parent
-    return bool(name)
+    tree = SkeletonTree(bones.values())
+    return max(tree.children[""], key=lambda name: len([*tree.below(name)]), default="")
 
 
 def controls(roles: Mapping[str, Role], bones: Sequence[RestBone]) -> dict[str, Role]:
@@ -126,16 +107,12 @@ def controls(roles: Mapping[str, Role], bones: Sequence[RestBone]) -> dict[str, 
 
 def _fk_name(name: str) -> str:
     """Name of a bone's FK control in Rigify: "thigh_fk.L" for "thigh.L", "spine_fk.001" for "spine.001"."""
-    place = _ENDING.search(name)
-    start = place.start() if place else len(name)
-    return f"{name[:start]}_fk{name[start:]}"
+    return _ENDING.sub(r"_fk\g<0>", name, count=1)
 
 
 def original_of(control: str) -> str:
     """Name of the metarig bone's copy that follows an FK control: "ORG-thigh.L" for "thigh_fk.L"."""
-    place = _ENDING.search(control)
-    start = place.start() if place else len(control)
-    return f"{ORIGINAL}{control[:start].removesuffix('_fk')}{control[start:]}"
+    return ORIGINAL + re.sub(rf"_fk(?={_ENDING.pattern})", "", control, count=1)
 
 
 def _meet(one: Point, other: Point, bone: RestBone) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recognition by the rest pose: two halves with limbs in pairs, or a single row of bones.
+"""Recognition by the rest pose: two halves with limbs in pairs and the trunk between them, or a single row.
 
 A row is a tail or a snake; other bones on it are small beside it. All points are in a space whose Z points
 up.
@@ -8,37 +8,669 @@ up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 from mathutils import Vector
 
 from . import words
 from .role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Kind, Part, Role, Side, SkeletonTree
-from .symmetry import (
-    LEAST_LIMB,
-    Limb,
-    Skeleton,
-    Trunk,
-    body_of_legs,
-    ends,
-    fins_of,
-    halves,
-    is_arm,
-    joints,
-    legs_of,
-    lengths_of,
-    limbs,
-    named_head,
-    skeleton,
-    trunk,
-    usual_front,
-    wings_of,
-    with_neck,
-    without_wings,
-)
 from .words import Clue
+
+# The median plane, limbs and trunk --------------------------------------------------------------------------
+
+UP = Vector((0.0, 0.0, 1.0))
+CLOSE = 0.02
+"""Largest error of mirror images, and largest offset of points on the plane, in the figure's size."""
+NEAR = 0.1
+"""The same for bones close to the plane, in their distances to it."""
+ENOUGH = 0.6
+"""Smallest share of bones with a mirror image or on the plane."""
+
+
+class Halves(NamedTuple):
+    """A skeleton and its median plane."""
+
+    across: Vector  # unit normal of the plane, to the figure's left or right
+    sides: Mapping[str, int]  # {bone: 1 or -1, its side along `across`; 0 in the middle}
+    partners: Mapping[str, str]  # {bone off the plane: its mirror image}
+
+
+def joints(tree: SkeletonTree) -> dict[str, Vector]:
+    """{bone: head}. Tails of imported bones are often arbitrary."""
+    return {name: Vector(bone.head) for name, bone in tree.bones.items()}
+
+
+def ends(tree: SkeletonTree) -> dict[str, Vector]:
+    """{bone: tail}, or heads instead unless most tails lead to a child's head."""
+    parents = [bone for bone in tree.bones.values() if tree.children[bone.name]]
+    leading = sum(
+        any(
+            math.dist(bone.tail, tree.bones[child].head) <= CLOSE * math.dist(bone.tail, bone.head)
+            for child in tree.children[bone.name]
+        )
+        for bone in parents
+    )
+    trusted = 2 * leading >= len(parents)
+    return {name: Vector(bone.tail if trusted else bone.head) for name, bone in tree.bones.items()}
+
+
+def size_of(points: Sequence[Vector]) -> float:
+    """Diagonal of the bounding box."""
+    lows = [min(point[k] for point in points) for k in range(3)]
+    highs = [max(point[k] for point in points) for k in range(3)]
+    return (Vector(highs) - Vector(lows)).length
+
+
+def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
+    """Find the median plane, normal to one of the axes; None without mirror images by place or names.
+
+    Of two planes, as of a machine on four legs, names decide, or else the figure is longer than wide.
+    """
+    places = joints(tree)
+    if len(places) < 3:
+        return None
+    size = size_of(list(places.values()))
+    best: tuple[tuple[float, int, float], Halves] | None = None
+    for axis in axes:
+        along = [place.dot(axis) for place in places.values()]
+        width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
+        # The plane goes through the root, or the middle of the outermost joints.
+        root, half = places[tree.children[""][0]].dot(axis), 0.5 * (min(along) + max(along))
+        for middle in (half,) if math.isclose(root, half, abs_tol=1e-6) else (root, half):
+            score, candidate = _split(tree, places, axis, middle, CLOSE * size)
+            if candidate.partners and score >= ENOUGH:
+                # A name tells a side where the partner's name has another one.
+                told = {name: words.read(name).side for name in candidate.partners}
+                count = sum(told[one] is not told[other] for one, other in candidate.partners.items())
+                rank = (round(score, 6), count, -width)
+                best = (rank, candidate) if best is None or rank > best[0] else best
+    return _with_names(tree, places, axes, best[1] if best else None)
+
+
+def _with_names(
+    tree: SkeletonTree, places: Mapping[str, Vector], axes: Sequence[Vector], split: Halves | None
+) -> Halves | None:
+    """Add pairs by names, for an asymmetrical rest pose; None if there are too few."""
+    partners = dict(split.partners) if split else {}
+    for name in tree.below(""):
+        other = words.across(name)
+        if other != name and other in tree.bones and name not in partners and other not in partners:
+            above, beyond = tree.bones[name].parent, tree.bones[other].parent
+            if words.across(other) == name and partners.get(above, above) == beyond:
+                partners |= {name: other, other: name}
+    paired = split.partners if split else {}
+    named_sides = {name: words.read(name).side for name in tree.bones}
+    lefts = [name for name in partners if named_sides[name] is Side.LEFT]
+    matched = len(partners) + sum(side is Side.MIDDLE for side in named_sides.values())
+    if not lefts or len(partners) == len(paired) or (split is None and matched < ENOUGH * len(places)):
+        return split
+    way = sum((places[name] - places[partners[name]] for name in lefts), Vector())
+    axis = split.across if split else max(axes, key=lambda each: abs(way.dot(each)))
+    left = 1 if way.dot(axis) > 0.0 else -1
+    signs = {Side.LEFT: left, Side.RIGHT: -left, Side.MIDDLE: 0}
+    sides = {name: signs[side] for name, side in named_sides.items() if name not in paired}
+    return Halves(axis, {**(split.sides if split else {}), **sides}, partners)
+
+
+def _split(
+    tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector, middle: float, close: float
+) -> tuple[float, Halves]:
+    """Return the share of bones with a mirror image or on the plane, and the halves."""
+    offsets = {name: place.dot(axis) - middle for name, place in places.items()}
+    spans: dict[str, tuple[float, float]] = {}  # smallest and largest offset of a bone and its descendants
+    for name in reversed([*tree.below("")]):
+        below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
+        spans[name] = (min(low for low, _ in below), max(high for _, high in below))
+    sides = {name: _side(spans[name], close) for name in tree.bones}
+    exact = {name: _side(spans[name], NEAR * close) for name in tree.bones}
+    partners: dict[str, str] = {}
+    ones = [name for name in tree.below("") if exact.get(name, 0) > 0]
+    for name in ones:
+        image = places[name] - 2.0 * offsets[name] * axis
+        near = close if sides[name] > 0 else NEAR * offsets[name]
+        above, count = tree.bones[name].parent, len(tree.children[name])
+        beyond = partners.get(above, above)
+        fits = [
+            (distance, other)
+            for other in tree.children.get(beyond, tree.children[""])
+            if exact[other] < 0
+            and other not in partners
+            and tree.bones[other].parent == beyond
+            and len(tree.children[other]) == count
+            and (distance := (places[other] - image).length) <= near
+        ]
+        if fits:
+            other = min(fits)[1]
+            partners |= {name: other, other: name}
+    sides |= {name: exact[name] for name in partners}
+    matched = len(partners) + sum(side == 0 for side in sides.values())
+    return matched / len(places), Halves(axis, sides, partners)
+
+
+def _side(span: tuple[float, float], close: float) -> int:
+    """Side of a bone with its descendants: 0 if they are on the plane, or on both sides."""
+    return (span[1] > close) - (span[0] < -close)
+
+
+GROUND = 0.25
+"""Largest height of a limb's end on the ground, in heights of the limb's root."""
+LEAST_LIMB = 0.15
+"""Smallest length of a limb, in the figure's size; shorter pairs are ears, eyes, feathers."""
+LEAST_FIN = 0.05
+"""The same of the fins of a body without other limbs."""
+STEEP = 0.6
+"""Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
+DOWN = 0.5
+"""Smallest cosine of the angle to the vertical for a limb in the air with a leg's name."""
+ANCHOR = 0.3
+"""Largest length of an anchor, from which several limbs begin, in lengths of the limbs."""
+DIGIT = 0.4
+"""Smallest length of fingers beside each other, in the length of the longest."""
+
+
+class Skeleton(NamedTuple):
+    """A symmetrical skeleton."""
+
+    tree: SkeletonTree  # its bones
+    halves: Halves  # its median plane
+    places: Mapping[str, Vector]  # {bone: head}
+    ends: Mapping[str, Vector]  # {bone: end}, see `ends`
+    lengths: Mapping[str, float]  # {bone: length of the longest path from its head down to an end}
+    reaches: Mapping[str, float]  # {bone: the same from its parent's head}
+    size: float  # diagonal of the bounding box, wings left out if they are known
+    ground: float  # height of the lowest point
+
+    @property
+    def along(self) -> Vector:
+        """Horizontal direction in the median plane."""
+        return Vector(self.halves.across.cross(UP))
+
+    def is_middle(self, name: str) -> bool:
+        """Whether a bone lies on the median plane."""
+        return self.halves.sides.get(name, 1) == 0
+
+
+class Limb(NamedTuple):
+    """A pair of limbs, described by the one on the positive side of the plane."""
+
+    root: str  # parent of the pair, in the middle; empty for none
+    bones: tuple[str, ...]  # from the body to the parent of the digits, or to the last bone
+    digits: tuple[tuple[str, ...], ...]  # chains of bones beyond
+    base: Vector  # head of the first bone
+    end: Vector  # lowest point
+
+    def says(self, clue: Clue) -> bool:
+        """Whether the name of a bone before the digits has a clue."""
+        return any(words.says(name, clue) for name in self.bones)
+
+    def digits_say(self, clue: Clue) -> bool:
+        """Whether the name of a bone of the digits has a clue."""
+        return any(words.says(name, clue) for row in self.digits for name in row)
+
+
+def lengths_of(
+    tree: SkeletonTree, places: Mapping[str, Vector], tips: Mapping[str, Vector]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return `Skeleton.lengths` and `Skeleton.reaches`."""
+    lengths: dict[str, float] = {}
+    reaches: dict[str, float] = {}
+    for name in reversed([*tree.below("")]):
+        parent = tree.bones[name].parent
+        step = (places[name] - places[parent]).length if parent in places else 0.0
+        further = [reaches[child] for child in tree.children[name]]
+        lengths[name] = max(further, default=(tips[name] - places[name]).length)
+        reaches[name] = step + lengths[name]
+    return lengths, reaches
+
+
+def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
+    """Measure a symmetrical skeleton."""
+    places, tips = joints(tree), ends(tree)
+    points = [*places.values(), *tips.values()]
+    ground = min(point.z for point in points)
+    return Skeleton(tree, halves, places, tips, *lengths_of(tree, places, tips), size_of(points), ground)
+
+
+def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
+    """Return pairs of limbs that are long enough, in the figure's size, the longest first."""
+    pairs = []
+    for name, side in bones.halves.sides.items():
+        parent = bones.tree.bones[name].parent
+        starts = not parent or bones.is_middle(parent)
+        if side > 0 and starts and name in bones.halves.partners:
+            pairs += [
+                limb
+                for first in _firsts(bones, name)
+                if len((limb := _limb(bones, parent, first)).bones) > 1
+                and _limb_length(bones, first) >= least * bones.size
+            ]
+    return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
+
+
+def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Return limbs with wings' names, or that spread rows of feathers beside four steep legs."""
+    named = [
+        limb
+        for limb in pairs
+        if limb.says(Clue.WING) or (limb.digits_say(Clue.FEATHER) and not limb.says(Clue.LEG))
+    ]
+    steep = [limb for limb in pairs if limb not in named and _is_steep(bones, limb)]
+    spread = [limb for limb in pairs if limb not in named and limb not in steep]
+    if len(spread) == 1 and len(spread[0].digits) > 1 and not is_arm(bones, spread[0]):
+        legs = legs_of(without_wings(bones, [*named, *spread]), steep)
+        named += spread if len(legs) > 1 else []
+    return named
+
+
+def fins_of(bones: Skeleton, pairs: Sequence[Limb], head: str) -> list[Limb]:
+    """Return pairs of fins, those of the body before its flukes, with which it ends.
+
+    A body without long fins has short ones.
+
+    Args:
+        head: by its name; empty if no name tells it.
+    """
+    short = [
+        limb
+        for limb in limbs(bones, LEAST_FIN)
+        if limb.root and not _ends_body(bones, limb) and not (head and bones.tree.is_below(limb.root, head))
+    ]
+    flukes = [limb for limb in pairs if _ends_body(bones, limb)]
+    return [*([limb for limb in pairs if limb not in flukes] or short), *flukes]
+
+
+def _ends_body(bones: Skeleton, limb: Limb) -> bool:
+    """Whether no middle bone goes on beyond the root of a pair."""
+    return not any(map(bones.is_middle, bones.tree.children[limb.root]))
+
+
+def is_arm(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb has an arm's names, or digits that are short beside it."""
+    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
+        return True
+    digits = [bones.reaches[row[0]] for row in limb.digits]
+    return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
+
+
+def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
+    """Measure ground and size without wings, which may hang lower than feet."""
+    firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
+    flying = {name for first in firsts for name in bones.tree.below(first)}
+    points = [
+        point
+        for name in bones.tree.bones
+        if name not in flying
+        for point in (bones.places[name], bones.ends[name])
+    ]
+    if not points:
+        return bones
+    return bones._replace(size=size_of(points), ground=min(point.z for point in points))
+
+
+def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Return limbs that stand on the ground, or lead down and have legs' names."""
+    legs = []
+    for limb in pairs:
+        height = max(limb.base.z - bones.ground, 0.1 * bones.size)
+        stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
+        down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
+        if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
+            legs.append(limb)
+    if len(legs) == 1 and not legs[0].says(Clue.LEG):
+        arms = legs[0].says(Clue.ARM) or not _is_steep(bones, legs[0])
+        return [] if arms else legs
+    return legs
+
+
+def _is_steep(bones: Skeleton, limb: Limb) -> bool:
+    way = limb.base - limb.end
+    return abs(way.dot(bones.halves.across)) <= STEEP * abs(way.z)
+
+
+def _limb_length(bones: Skeleton, first: str) -> float:
+    """Length of a limb from the head of its first bone."""
+    return max((bones.reaches[child] for child in bones.tree.children[first]), default=0.0)
+
+
+def _firsts(bones: Skeleton, name: str) -> list[str]:
+    """First bones of limbs from a bone on; several beyond an anchor, which is short beside each limb."""
+    path = _path(bones, name)
+    last = path[-1]
+    rows = [
+        child
+        for child in bones.tree.children[last]
+        if child in bones.halves.partners and _limb_length(bones, child) >= LEAST_LIMB * bones.size
+    ]
+    way = sum((bones.places[b] - bones.places[a]).length for a, b in pairwise(path))
+    nearest = min((_limb_length(bones, child) for child in rows), default=0.0)
+    if len(rows) < 2 or way > ANCHOR * nearest:
+        return [name]
+    return [first for child in rows for first in _firsts(bones, child)]
+
+
+def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
+    path = _path(bones, first)
+    digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
+    points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
+    end = min(points, key=lambda point: point.z)
+    return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
+
+
+def _path(bones: Skeleton, first: str) -> list[str]:
+    """Bones from the first to the parent of the digits, or to the last."""
+    path = [first]
+    while following := _next(bones, path[-1]):
+        path.append(following)
+    return path
+
+
+def _next(bones: Skeleton, name: str) -> str:
+    """Next bone of a limb; empty at its end and before digits. Feathers end a wing."""
+    further = bones.tree.children[name]
+    bare = [child for child in further if not words.says(child, Clue.FEATHER)]
+    rows = [child for child in bare if bones.tree.children[child]] or bare
+    if not rows:
+        return ""
+    longest = max(rows, key=lambda child: bones.reaches[child])
+    digits = [
+        child
+        for child in rows
+        if child != longest
+        and bones.tree.children[child]
+        and bones.reaches[child] >= DIGIT * bones.reaches[longest]
+    ]
+    return "" if digits else longest
+
+
+def _rows(bones: Skeleton, name: str) -> list[tuple[str, ...]]:
+    """Longest row of bones from a bone on, and rows that branch from it, as a thumb from a palm."""
+    chain = main_chain(bones, name)
+    beside = [
+        child
+        for each in chain
+        for child in bones.tree.children[each]
+        if child not in chain and bones.tree.children[child]
+    ]
+    return [chain, *(row for child in beside for row in _rows(bones, child))]
+
+
+def main_chain(bones: Skeleton, name: str, is_middle: bool = False) -> tuple[str, ...]:
+    """Longest row of bones from a bone on; with `is_middle` of bones on the median plane."""
+    chain = [name]
+    while further := [c for c in bones.tree.children[chain[-1]] if not is_middle or bones.is_middle(c)]:
+        chain.append(max(further, key=lambda child: bones.reaches[child]))
+    return tuple(chain)
+
+
+BESIDE = 0.25
+"""Largest difference in height of ancestors of the hips that belong to the body, in the hips' height."""
+LEAST_TAIL = 0.08
+"""Smallest length of a tail, in the figure's size."""
+STEP = 0.01
+"""Largest distance of heads that coincide, in the figure's size."""
+LONGER = 1.05
+LEVEL = 0.5
+"""Smallest run over rise from hips to head by which the front is told."""
+STEEPEST = 0.4
+"""Largest sine of the slope of a lying body; a root bone on the ground is steeper below it."""
+LOW = 0.15
+"""Largest height of joints that belong to the foot, in the hips' height."""
+
+
+class Trunk(NamedTuple):
+    """Middle bones, in order away from the hips; empty where missing."""
+
+    hips: str  # root of the body
+    spine: tuple[str, ...]  # up to the chest, the parent of front limbs, or from there back to the hind limbs
+    neck: tuple[str, ...]  # from the spine to the head
+    head: str  # by its name or a face, or else the last bone
+    tail: tuple[str, ...]  # from the hips
+    front: Vector  # horizontal unit vector that the figure faces
+
+
+def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
+    """Divide the middle bones into hips, spine, neck, head and tail.
+
+    Args:
+        hind: pair of limbs at the hips, or None.
+        fore: pair of limbs at the chest, or None.
+    """
+    chest = fore.root if fore else ""
+    finned = fore if fore and not hind and not is_arm(bones, fore) else None
+    hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
+    loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
+    spine = loins
+    if chest and chest != hips:
+        spine = tuple(bones.tree.between(hips, chest)) if hips else (chest,)
+    if head := named_head(bones, (chest, hips)):
+        below = {*spine, *bones.tree.ancestors(hips)}
+        above = [name for name in bones.tree.ancestors(head) if name not in below]
+        beyond = tuple(above[::-1])
+    else:
+        behind = _swept(bones, finned) if finned else ()
+        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
+        head = _head(bones, beyond)
+    neck = beyond[: beyond.index(head)] if head else ()
+    body = [hips, *spine] if finned else [hips, *loins]
+    tail = _tail(bones, body, {*spine, *beyond}.difference(loins))
+    return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
+
+
+def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
+    """Bones from which legs begin and those between them, the one that carries all first; empty for none."""
+    roots = [limb.root for limb in legs if limb.root]
+    carrier = reduce(bones.tree.common, roots) if roots else ""
+    paths = [name for root in roots for name in bones.tree.path(carrier, root)] if carrier else roots[:1]
+    return tuple(dict.fromkeys(paths))
+
+
+def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
+    """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
+
+    A neck rises from the body, and its end leads away from that; the end of a scorpion's tail leads back.
+    Of several such rows it is the one that leads to the usual front, or away from a row that does not rise.
+    A figure without a neck faces away from its tail. Nothing tells another row in front from an abdomen.
+    """
+    body = body_of_legs(bones, legs)
+    if head := named_head(bones, body):
+        return middle._replace(head=head)
+    ahead = usual_front(bones)
+    rows = [
+        _Row(
+            row, way.z, float(way.dot(ahead)), float((bones.ends[row[-1]] - bones.places[row[-2]]).dot(ahead))
+        )
+        for name in body
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
+        if len(row := (child, *_beyond(bones, (), child))) > 1
+        if bones.reaches[child] >= LEAST_TAIL * bones.size
+        for way in (bones.ends[row[-1]] - bones.places[child],)
+    ]
+    necks = [row for row in rows if row.rise > LEVEL * abs(row.run) and row.end * row.run > 0.0]
+    if not necks:
+        tail = _tail(bones, body, set())
+        row = next((row for row in rows if row.bones[0] in tail), None)
+        if row is not None and (row.run < 0.0 or row.end * row.run < 0.0):
+            ahead *= -math.copysign(1.0, row.run)
+        return middle._replace(head="", neck=(), tail=tail, front=ahead)
+    row = max(necks, key=lambda row: (row.run > 0.0, bones.reaches[row.bones[0]]))
+    last, before = (_bone_length(bones, row.bones, name) for name in (row.bones[-1], row.bones[-2]))
+    marks_end = len(row.bones) > 2 and last <= LONGER * before
+    head = row.bones[-2 if marks_end else -1]
+    return middle._replace(
+        neck=row.bones[: row.bones.index(head)],
+        head=head,
+        tail=_tail(bones, body, {*row.bones}),
+        front=ahead * math.copysign(1.0, row.run),
+    )
+
+
+class _Row(NamedTuple):
+    """A row of middle bones on a body."""
+
+    bones: tuple[str, ...]  # away from the body
+    rise: float  # height of its end above its first joint
+    run: float  # part of the way to its end along the usual front
+    end: float  # the same of its last two bones
+
+
+def _body_root(bones: Skeleton, hips: str) -> str:
+    """Highest ancestor of the hips at about their height, in the body, not on the ground."""
+    root = hips
+    height = bones.places[hips].z - bones.ground if hips else 0.0
+    for above in bones.tree.ancestors(hips):
+        rise = abs(bones.places[above].z - bones.places[hips].z)
+        is_root = above != hips and words.says(above, Clue.ROOT)
+        if not bones.is_middle(above) or rise > BESIDE * height or is_root:
+            break
+        root = above
+    return root
+
+
+def _top(bones: Skeleton, name: str, lies: bool) -> str:
+    """Highest middle ancestor that is no root bone; of a lying body, neither below nor above it."""
+    path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
+    for above, below in pairwise(path):
+        way = bones.places[below] - bones.places[above]
+        beside = lies and (way.length <= STEP * bones.size or abs(way.z) > STEEPEST * way.length)
+        if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
+            return above
+    return path[-1] if path else ""
+
+
+def _swept(bones: Skeleton, fins: Limb) -> list[str]:
+    """Middle children of the fins' root that lead to where the fins are swept: towards the tail."""
+    last = main_chain(bones, fins.bones[0])[-1]
+    along = bones.along
+    sweep = (bones.places[last] - fins.base).dot(along)
+    if abs(sweep) <= STEP * bones.size:
+        return []
+    return [
+        child
+        for child in bones.tree.children.get(fins.root, ())
+        if bones.is_middle(child)
+        and (bones.places[main_chain(bones, child)[-1]] - bones.places[fins.root]).dot(along) * sweep > 0.0
+    ]
+
+
+def named_head(bones: Skeleton, body: Collection[str]) -> str:
+    """Return the middle bone with a head's name, or else with a face on it; empty for none.
+
+    Args:
+        body: bones that are no descendants of a head.
+    """
+    above = {each for name in body for each in bones.tree.ancestors(name)}
+    names = [name for name in bones.tree.below("") if name not in above]
+    for name in names:
+        if bones.is_middle(name) and words.read(name).part is Part.HEAD:
+            return name
+    for name in names:
+        if bones.is_middle(name) and words.says(name, Clue.SKULL):
+            return name
+    faces = [name for name in names if words.says(name, Clue.FACE)]
+    carriers = [parent for name in faces if (parent := bones.tree.bones[name].parent) not in faces]
+    head = reduce(bones.tree.common, carriers) if carriers else ""
+    return head if head and head not in above and bones.is_middle(head) else ""
+
+
+def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
+    """Row of middle bones from the chest on, up to the parent of ears, eyes and jaws."""
+    row: list[str] = []
+    name = chest
+    while name:
+        further = [
+            child
+            for child in bones.tree.children[name]
+            if bones.is_middle(child)
+            and child not in trunk_bones
+            and (bones.places[child] - bones.places[name]).length > STEP * bones.size
+        ]
+        if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
+            break
+        name = max(further, key=lambda child: bones.reaches[child], default="")
+        if name:
+            row.append(name)
+    return tuple(row)
+
+
+def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
+    """Longest bone after the first of a neck; the first of two equal ones, as the second marks its end."""
+    best = ""
+    for place, name in enumerate(beyond):
+        if place == 0 and len(beyond) > 1:
+            continue
+        if not best or _bone_length(bones, beyond, name) > LONGER * _bone_length(bones, beyond, best):
+            best = name
+    return best
+
+
+def _bone_length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
+    """Distance from a bone's head to the next head of a chain; the bone's length for the last."""
+    place = chain.index(name) + 1
+    bone = bones.tree.bones[name]
+    end = bones.places[chain[place]] if place < len(chain) else Vector(bone.tail)
+    return (end - bones.places[name]).length
+
+
+def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
+    """Row of middle bones with a tail's name, or else the longest row on the body beside spine and head."""
+    head = {each for name in taken for each in bones.tree.below(name)}
+    rows = [
+        main_chain(bones, child, is_middle=True)
+        for name in body
+        if name
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in taken and child not in body
+    ]
+    called = [name for name in bones.tree.below("") if words.read(name).part is Part.TAIL]
+    for name in called:
+        if bones.is_middle(name) and name not in head:
+            rows = [main_chain(bones, name, is_middle=True)]
+            break
+    long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
+    return max(long, key=lambda row: bones.reaches[row[0]], default=())
+
+
+def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
+    """Direction that the figure faces: by its body if it lies, by its feet if it is upright."""
+    along = bones.along
+    bodies = []
+    if head and hips:
+        bodies.append(bones.places[head] - bones.places[hips])
+    if fore and hind and fore.root and hind.root:
+        bodies.append(bones.places[fore.root] - bones.places[hind.root])
+    ways = [way for way in bodies if abs(way.dot(along)) > LEVEL * abs(way.z)]
+    if hind:
+        foot = [bones.places[name] for name in (*hind.bones, *(row[0] for row in hind.digits))]
+        low = [place for place in foot if place.z - bones.ground < LOW * (hind.base.z - bones.ground)]
+        if len(low) > 1:
+            ways.append(low[-1] - low[0])
+    long = [way for way in ways if abs(way.dot(along)) > STEP * bones.size]
+    return along * (1.0 if long[0].dot(along) > 0.0 else -1.0) if long else usual_front(bones)
+
+
+def usual_front(bones: Skeleton) -> Vector:
+    """Direction that a figure faces if no place tells it: as names of left and right have it.
+
+    Without these -Y, as usual in Blender, or +X if the plane is along X, as of machines.
+    """
+    along = bones.along
+    named_sides = {name: words.read(name).side for name in bones.halves.partners}
+    lefts = sum(
+        bones.halves.sides[name] * (1 if side is Side.LEFT else -1)
+        for name, side in named_sides.items()
+        if side is not Side.MIDDLE
+    )
+    if lefts:
+        return along * math.copysign(1.0, lefts)
+    return along * (1.0 if along.y < 0.0 or (along.y == 0.0 and along.x > 0.0) else -1.0)
+
+
+# Rows -------------------------------------------------------------------------------------------------------
 
 
 def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
@@ -50,7 +682,10 @@ def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     least = LEAST_LIMB * ways[roots[0]]
     stem, forks = _row(tree, ways, roots[0], least)
     if not forks:
-        return (Kind.CHAIN, _one_way(tree, _without_root(stem))) if len(stem) > 2 else (Kind.UNKNOWN, {})
+        if len(stem) < 3:
+            return Kind.UNKNOWN, {}
+        is_root = words.says(stem[0], Clue.ROOT) and words.read(stem[0]).part is None
+        return Kind.CHAIN, _one_way(tree, stem[1:] if is_root and len(stem) > 3 else stem)
     rows = [_row(tree, ways, name, least) for name in forks]
     are_separate = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
     if not are_separate or max(ways[roots[0]] - ways[name] for name in stem) > least:
@@ -69,12 +704,6 @@ def _row(
             return row, large
         row.append(large[0] if large else children[0])
     return row, []
-
-
-def _without_root(row: Sequence[str]) -> list[str]:
-    """Remove a root bone from a row, if three bones are left."""
-    is_root = words.says(row[0], Clue.ROOT) and words.read(row[0]).part is None
-    return list(row[1:] if is_root and len(row) > 3 else row)
 
 
 def _head_of(tree: SkeletonTree, row: Sequence[str]) -> str:
@@ -128,7 +757,6 @@ SPRAWL = 0.8
 """Length over height above which a leg's first bone is a lizard's thigh; pelvis bones have up to 0.58."""
 MIDDLE = 0.1
 """Largest offset of a girdle bone's head from the median plane, in offsets of its end."""
-UP = Vector((0.0, 0.0, 1.0))
 
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
@@ -341,7 +969,8 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
     if ankle == 3:  # one of the three is in two pieces, if any
         straight = [place for place in (1, 2) if place not in bent]
         return (3 - straight[0], 3) if straight else (1, 2)
-    return _halfway(bones, names[: ankle + 1]), ankle
+    ways = [(bones.places[b] - bones.places[a]).length for a, b in pairwise(names[: ankle + 1])]
+    return min(range(1, ankle), key=lambda place: abs(sum(ways[:place]) - 0.5 * sum(ways))), ankle
 
 
 def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
@@ -351,21 +980,10 @@ def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
     return math.copysign(angle, (start - before).cross(end - start).dot(bones.halves.across))
 
 
-def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
-    """Index of the inner joint of a row that is nearest to half its length."""
-    points = [bones.places[name] for name in names]
-    ways = [(b - a).length for a, b in pairwise(points)]
-    whole = sum(ways)
-    return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
-
-
 def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) -> dict[str, Role]:
     """Return roles of arms, the longest pair first; fingers are numbered through all pairs.
 
     Args:
-        bones: a symmetrical skeleton.
-        arms: pairs of arms.
-        middle: its middle.
         first: number of the first pair; 1 where front legs have shoulders.
     """
     roles: dict[str, Role] = {}

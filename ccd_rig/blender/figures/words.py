@@ -98,13 +98,14 @@ def bare(name: str) -> str:
 
 def read(name: str) -> Name:
     """Read side and part from a bone's name."""
-    words = [word.casefold() for word in _WORD.findall(name.rpartition(":")[2])]
-    sides = [word for word in words if word in _SIDE_WORDS]
+    own_name = name.rpartition(":")[2]
+    words = [word.casefold() for word in _WORD.findall(own_name)]
     rest = "".join(word for word in words if word not in _SIDE_WORDS and not word.isdigit())
     part = None
     if not _NO_PART.intersection(words):
         part = next((each for each, pattern in _PARTS if re.search(pattern, rest)), None)
-    return Name(_side_of(sides), part)
+    side = _side_word(own_name)
+    return Name(_SIDE_WORDS[side[0].casefold()] if side else Side.MIDDLE, part)
 
 
 def says(name: str, clue: Clue) -> bool:
@@ -113,11 +114,11 @@ def says(name: str, clue: Clue) -> bool:
     return any(re.fullmatch(clue.value, word.casefold()) for word in words)
 
 
-def _side_of(sides: list[str]) -> Side:
-    """Return the side: full words precede letters, the last letter counts: "r_toe.L" is a left rear toe."""
-    whole = [word for word in sides if len(word) > 1 or word in "左右"]
-    side_words = whole or sides
-    return _SIDE_WORDS[side_words[-1]] if side_words else Side.MIDDLE
+def _side_word(name: str) -> re.Match[str] | None:
+    """Return the word for a side: whole words precede letters, the last counts: "r_toe.L" is left."""
+    matches = [match for match in _WORD.finditer(name) if match[0].casefold() in _SIDE_WORDS]
+    full_words = [match for match in matches if len(match[0]) > 1 or match[0] in "左右"]
+    return next(reversed(full_words or matches), None)
 
 
 def finger_number(name: str) -> int | None:
@@ -139,11 +140,9 @@ def across(name: str) -> str:
 
     Blender's `flip_name` knows fewer notations of sides than rigs have.
     """
-    matches = [match for match in _WORD.finditer(name) if match[0].casefold() in _SIDE_WORDS]
-    if not matches:
+    match = _side_word(name)
+    if match is None:
         return name
-    full_words = [match for match in matches if len(match[0]) > 1 or match[0] in "左右"]
-    match = (full_words or matches)[-1]
     other = _ACROSS[match[0].casefold()]
     if match[0].isupper():
         other = other.upper()
@@ -233,38 +232,30 @@ def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
     neck = anchors.get(Role(Part.NECK), "")
     if hips:
         roles[hips] = Role(Part.HIPS)
-    _add_trunk(tree, roles, hips, neck, head)
+    if hips and (neck or head):
+        spine = tree.between(hips, neck or head)[:-1]  # ancestors of hips and spine are roots of the figure
+        roles |= {name: Role(Part.SPINE, index=index) for index, name in enumerate(spine)}
+    if hips and head:
+        necks = tree.path(neck, head)[:-1] if neck and neck != head else []
+        roles |= {name: Role(Part.NECK, index=index) for index, name in enumerate(necks)}
+        roles[head] = Role(Part.HEAD)
     for side in SIDES:
         limb = {part: anchors.get(Role(part, side), "") for part in _LIMBS}
-        limb[Part.SHOULDER] = _girdle(tree, roles, limb, side)
+        arm = limb[Part.UPPER_ARM]
+        above = [name for name in tree.ancestors(arm) if read(name).side is side and name not in roles]
+        if above and above[-1] != arm:  # next to the trunk
+            limb[Part.SHOULDER] = above[-1]
         _add_limb(tree, roles, limb, ARM_PARTS[:-1], side)
         _add_limb(tree, roles, limb, LEG_PARTS[1:-1], side)
-        _add_digits(tree, roles, limb[Part.HAND], Part.FINGER, side)
-        _add_toes(tree, roles, limb[Part.FOOT], limb[Part.TOE], side)
+        _add_fingers(tree, roles, limb[Part.HAND], side)
+        toes = [child for child in tree.children.get(limb[Part.FOOT], ()) if read(child).part is Part.TOE]
+        if limb[Part.TOE] or len(toes) == 1:
+            roles[limb[Part.TOE] or toes[0]] = Role(Part.TOE, side)
     tail = [name for name in tree.bones if read(name).part is Part.TAIL and name not in roles]
     if tail:
         chain = [name for name in tree.below(tail[0]) if name in tail]
         roles |= {name: Role(Part.TAIL, index=index) for index, name in enumerate(chain)}
     return roles
-
-
-def _add_trunk(tree: SkeletonTree, roles: dict[str, Role], hips: str, neck: str, head: str) -> None:
-    top = neck or head
-    if not top or not hips:
-        return
-    spine = tree.between(hips, top)[:-1]  # ancestors of hips and spine are roots of the figure
-    roles |= {name: Role(Part.SPINE, index=index) for index, name in enumerate(spine)}
-    if head:
-        necks = tree.path(neck, head)[:-1] if neck and neck != head else []
-        roles |= {name: Role(Part.NECK, index=index) for index, name in enumerate(necks)}
-        roles[head] = Role(Part.HEAD)
-
-
-def _girdle(tree: SkeletonTree, roles: Mapping[str, Role], limb: Mapping[Part, str], side: Side) -> str:
-    """Return the ancestor of an arm next to the trunk whose name has the side; empty for none."""
-    arm = limb[Part.UPPER_ARM]
-    above = [name for name in tree.ancestors(arm) if read(name).side is side and name not in roles]
-    return above[-1] if above and above[-1] != arm else limb[Part.SHOULDER]
 
 
 def _add_limb(
@@ -281,7 +272,7 @@ def _add_limb(
         roles |= {bone: Role(part, side, index) for index, bone in enumerate(bones)}
 
 
-def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Part, side: Side) -> None:
+def _add_fingers(tree: SkeletonTree, roles: dict[str, Role], hand: str, side: Side) -> None:
     """Add fingers: rows of children of the hand that are no ends and no other parts."""
     chains: list[list[str]] = []
     for child in tree.children.get(hand, ()):
@@ -298,15 +289,7 @@ def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Par
         if number is None or number in taken:
             number = next(free for free in count() if free not in taken)
         taken.add(number)
-        roles |= {name: Role(part, side, index, number) for index, name in enumerate(chain)}
-
-
-def _add_toes(tree: SkeletonTree, roles: dict[str, Role], foot: str, toe: str, side: Side) -> None:
-    if not toe:
-        names = [child for child in tree.children.get(foot, ()) if read(child).part is Part.TOE]
-        toe = names[0] if len(names) == 1 else ""
-    if toe:
-        roles[toe] = Role(Part.TOE, side)
+        roles |= {name: Role(Part.FINGER, side, index, number) for index, name in enumerate(chain)}
 
 
 def _first_of_digits(tree: SkeletonTree, name: str) -> Iterable[str]:

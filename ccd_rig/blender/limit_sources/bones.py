@@ -16,7 +16,7 @@ from ..keys.channels import is_bone_selected
 from ..properties import constraint_list
 from ..properties.limits import copy_limit, limit_kind, limit_of, store_limits
 from ..properties.names import named
-from ..rig.bone_space import nearest_rotation
+from ..rig.bone_space import rest_rotation
 from ..viewport.limits import bone_axes
 
 
@@ -97,10 +97,6 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
     If both bones of a pair are in `pose_bones`, the one with a limit is mirrored. If both have limits, the
     one on the side of the active bone is.
 
-    Args:
-        pose_bones: of one armature.
-        active: the active bone, or None.
-
     Raises:
         RigError: no bone has a partner, the side to mirror is not decided, or a limit is contradictory or
             cannot be mirrored. Nothing has changed then.
@@ -116,7 +112,16 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
     for bone, other in list(sources.items()):
         if bone in sources and other in sources:
             del sources[_overwritten(bone, other, active)]
-    limits = {other: _mirrored(bone, other) for bone, other in sources.items()}
+    limits: dict[bpy.types.PoseBone, Limit | None] = {}
+    for bone, other in sources.items():
+        limit = limit_of(bone.name, "limit", bone.ccd_rig.limit)
+        try:
+            limits[other] = limit and limit.turned(mirror_turn(rest_rotation(bone), rest_rotation(other)))
+        except InvalidInput as error:
+            raise RigError(
+                f"bone '{bone.name}': its limit cannot be mirrored to '{other.name}', which does not rest as "
+                f"its mirror image: {error}"
+            ) from error
     store_limits(limits)
     unpaired = [
         bone.name for bone, other in pairs.items() if other is None and bone.ccd_rig.limit.kind != "NONE"
@@ -144,20 +149,6 @@ def _side(pose_bone: bpy.types.PoseBone) -> float:
     """Return a number with the sign of the bone's side at rest: above 0 on the left, 0 in the middle."""
     middle: float = pose_bone.bone.head_local.x + pose_bone.bone.tail_local.x
     return middle if abs(middle) > 1e-4 * pose_bone.bone.length else 0.0
-
-
-def _mirrored(bone: bpy.types.PoseBone, other: bpy.types.PoseBone) -> Limit | None:
-    limit = limit_of(bone.name, "limit", bone.ccd_rig.limit)
-    if limit is None:
-        return None
-    rests = [nearest_rotation(member.bone.matrix_local.to_3x3()) for member in (bone, other)]
-    try:
-        return limit.turned(mirror_turn(*rests))
-    except InvalidInput as error:
-        raise RigError(
-            f"bone '{bone.name}': its limit cannot be mirrored to '{other.name}', which does not rest as its "
-            f"mirror image: {error}"
-        ) from error
 
 
 # Bounds at the present pose ---------------------------------------------------------------------------------

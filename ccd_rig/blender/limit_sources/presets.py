@@ -18,7 +18,7 @@ import bpy
 from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput, RigError
-from ...limits.body_motions import Motion, beyond_rest, blend, hinge_limit, swing_limit, turned_toward
+from ...limits.body_motions import beyond_rest, blend, hinge_limit, swing_limit, turned_toward
 from ...limits.fitting import FitSettings, widened
 from ...limits.shapes import Cone, Limit, SwingTwist
 from ..figures.recognition import figure_of, roles_of
@@ -26,7 +26,7 @@ from ..figures.role import Figure, Kind, Part, Role, Side
 from ..properties.active_rig import keep_overrides
 from ..properties.limits import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named
-from ..rig.bone_space import nearest_rotation
+from ..rig.bone_space import rest_rotation
 from ..viewport.limits import bone_axes
 from .bones import Outcome
 from .joint_ranges import DOG, HUMAN, NECK, STRAIGHT, TAIL
@@ -64,7 +64,7 @@ class Body:
 
     def rest(self, name: str) -> Quaternion:
         """Orientation of a bone at rest."""
-        return rest_of(self.armature_object.pose.bones[name])
+        return rest_rotation(self.armature_object.pose.bones[name])
 
     def head(self, name: str) -> Vector:
         """Head of a bone at rest."""
@@ -91,12 +91,6 @@ class Body:
         """Raise InvalidInput if a bone does not point along its limb, as after imports."""
         if (self.rest(name) @ _BONE).dot(self.along(name)) < STRAY:
             raise InvalidInput("its Y axis does not run along the limb: reorient the bone in Edit Mode")
-
-
-def rest_of(pose_bone: bpy.types.PoseBone) -> Quaternion:
-    """Return the orientation of a bone at rest, in armature space."""
-    rest: Quaternion = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())
-    return rest
 
 
 def body_of(armature_object: bpy.types.Object) -> Body:
@@ -216,21 +210,7 @@ def _vertebra(
     flexion, extension, bending, rotation = (
         radians(motion[name] / count) for name in ("flexion", "extension", "bending", "rotation")
     )
-    return _swing(rest, (ahead, flexion, extension), (aside, bending, bending), (-rotation, rotation))
-
-
-Swing = tuple[Any, float, float]
-"""A direction of a bone's tail, with the radians of its swing there and the opposite way."""
-
-
-def _swing(rest: Quaternion, one: Swing, other: Swing, twist: tuple[float, float]) -> tuple[SwingTwist, bool]:
-    """Return the limit of swings in two directions at right angles, see `swing_limit`."""
-    motions = [
-        Motion(sign * toward, angle)
-        for toward, *angles in (one, other)
-        for sign, angle in zip((1.0, -1.0), angles, strict=True)
-    ]
-    return swing_limit(rest, motions, twist)
+    return swing_limit(rest, (ahead, flexion, extension), (aside, bending, bending), (-rotation, rotation))
 
 
 def _clavicle(body: Body, name: str, _role: Role) -> JointLimit:
@@ -238,7 +218,7 @@ def _clavicle(body: Body, name: str, _role: Role) -> JointLimit:
     motion = {key: radians(angle) for key, angle in HUMAN["clavicle"].items()}
     up = body.cranial, motion["elevation"], motion["depression"]
     ahead = body.ventral, motion["protraction"], motion["retraction"]
-    return _swing(body.rest(name), up, ahead, (0.0, 0.0))
+    return swing_limit(body.rest(name), up, ahead, (0.0, 0.0))
 
 
 def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
@@ -253,7 +233,7 @@ def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
     extension = radians(blend(motion["extension"], motion["horizontal extension"], spread))
     up: Any = body.ventral.cross(arm) * (1.0 if role.side is Side.LEFT else -1.0)
     across = radians(blend(motion["adduction"], motion["adduction, spread"], spread))
-    return _swing(
+    return swing_limit(
         body.rest(name),
         (up, radians(motion["abduction"] - clavicle) - raised, across + raised),
         (body.ventral, flexion - forward, extension + forward),
@@ -297,7 +277,7 @@ def _wrist(body: Body, name: str, role: Role) -> JointLimit:
     motion, forearm = {key: radians(angle) for key, angle in HUMAN["wrist"].items()}, HUMAN["forearm"]
     hangs = abs(body.along(name).dot(body.cranial)) > abs(body.along(name).dot(body.left))
     palm = -body.outward(role) if hangs else -body.cranial
-    return _swing(
+    return swing_limit(
         body.rest(name),
         (palm, motion["flexion"], motion["extension"]),
         (body.ventral, motion["radial deviation"], motion["ulnar deviation"]),
@@ -310,7 +290,7 @@ def _hip(body: Body, name: str, role: Role) -> JointLimit:
     motion, leg, outward = HUMAN["hip"], body.along(name), body.outward(role)
     flexed = turned_toward(leg, -body.cranial, body.ventral)
     abducted = turned_toward(leg, -body.cranial, outward)
-    return _swing(
+    return swing_limit(
         body.rest(name),
         (body.ventral, radians(motion["flexion"]) - flexed, radians(motion["extension"]) + flexed),
         (outward, radians(motion["abduction"]) - abducted, radians(motion["adduction"]) + abducted),
@@ -329,7 +309,7 @@ def _ankle(body: Body, name: str, role: Role) -> JointLimit:
     # The bone points to the front: a roll about it turns the left foot's sole outward if positive.
     sign = 1.0 if role.side is Side.LEFT else -1.0
     least, most = sorted(sign * angle for angle in (motion["eversion"], -motion["inversion"]))
-    return _swing(body.rest(name), up, aside, (least, most))
+    return swing_limit(body.rest(name), up, aside, (least, most))
 
 
 def _toes(body: Body, name: str, _role: Role) -> JointLimit:
@@ -403,7 +383,7 @@ def _ball(body: Body, name: str, role: Role) -> JointLimit:
     if girdle:  # the angle inside the joint; pi is straight
         angle = pi - acos(min(max(body.along(girdle).dot(leg), -1.0), 1.0))
     rotation = radians(aside["rotation"])
-    return _swing(
+    return swing_limit(
         body.rest(name),
         (sign * body.cranial, angle - radians(inside["flexion"]), radians(inside["extension"]) - angle),
         (body.outward(role), radians(aside["abduction"]), radians(aside["adduction"])),
@@ -466,8 +446,8 @@ def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone,
     limits: dict[bpy.types.PoseBone, Limit | None] = {}
     for bone, name in zip(bones, names, strict=True):
         motion = HUMAN[f"{'thumb' if is_thumb else 'finger'}, {name}"]
-        rest = rest_of(bone)
-        axis = _bone_axis(rest, _curl_axis(bones))
+        rest = rest_rotation(bone)
+        axis = _bending_axis(rest, bones)
         if "spreading" in motion or "abduction" in motion:
             limits[bone] = _knuckle(rest, axis, out * axis, motion)
         else:
@@ -480,37 +460,30 @@ def _knuckle(rest: Quaternion, axis: Vector, out: Vector, motion: dict[str, floa
     """Return the limit of a first joint, which bends and spreads.
 
     Args:
-        rest: orientation of the bone at rest.
         axis: about which it bends, in armature space.
         out: direction in which it spreads, in armature space.
-        motion: ranges of the joint, degrees.
     """
     down: Any = axis.cross(rest @ _Y)
     spread = radians(motion.get("spreading", motion.get("abduction", 0.0)))
     back = radians(motion.get("spreading", motion.get("adduction", 0.0)))
     curl = down, radians(motion["flexion"]), radians(motion["extension"])
-    return _swing(rest, curl, (out, spread, back), (0.0, 0.0))[0]
+    return swing_limit(rest, curl, (out, spread, back), (0.0, 0.0))[0]
 
 
-def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:
-    """Return the axis about which a bone of a finger bends, in armature space: X or Z of the bone if near."""
-    if curl is None:
+def _bending_axis(rest: Quaternion, bones: Sequence[bpy.types.PoseBone]) -> Vector:
+    """Return the axis in armature space about which a bone of a finger bends.
+
+    It is the axis of the curl at rest: X or Z of the bone if near, and X for a straight finger.
+    """
+    first, last = (rest_rotation(bone) @ _Y for bone in (bones[0], bones[-1]))
+    if acos(min(max(first.dot(last), -1.0), 1.0)) < CURLED:
         return rest @ _X
+    curl: Any = first.cross(last).normalized()
     for axis in (rest @ _X, rest @ _Z):
         along = axis.dot(curl)
         if abs(along) > PARALLEL:
             return axis if along > 0.0 else -axis
     return curl
-
-
-def _curl_axis(bones: Sequence[bpy.types.PoseBone]) -> Vector | None:
-    """Return the axis about which a finger is curled at rest; None if it is straight."""
-    first, last = (rest_of(bone) @ _Y for bone in (bones[0], bones[-1]))
-    if acos(min(max(first.dot(last), -1.0), 1.0)) < CURLED:
-        return None
-    axis: Any = first.cross(last)
-    unit: Vector = axis.normalized()
-    return unit
 
 
 # Applying presets -------------------------------------------------------------------------------------------
@@ -534,10 +507,6 @@ Limits = dict[bpy.types.PoseBone, Limit | None]
 
 def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outcome:
     """Store the limits of a preset, widened to include the present pose.
-
-    Args:
-        pose_bones: of one armature, in its order.
-        preset: as for `preset_limits`.
 
     Raises:
         RigError: as `preset_limits`. Nothing has changed then.

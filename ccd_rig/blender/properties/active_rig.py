@@ -103,9 +103,14 @@ def _read_both(owner: bpy.types.bpy_struct, reference: bpy.types.bpy_struct) -> 
 
 def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGroup) -> None:
     for name, prop in group.bl_rna.properties.items():
-        base = prop.fixed_type.base if prop.type == "POINTER" else None
-        if base is not None and base.identifier == "PropertyGroup":
+        if is_group(prop):
             _read_groups(getattr(group, name), getattr(reference, name))
+
+
+def is_group(prop: Any) -> bool:
+    """Whether a property of Blender is a group of properties."""
+    base = prop.fixed_type.base if prop.type == "POINTER" else None
+    return base is not None and base.identifier == "PropertyGroup"
 
 
 _HANDLERS = Handlers()

@@ -481,16 +481,13 @@ def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) ->
     least = constraint_list.limb_length(armature_object, tip) or len(to_root)
     movable = [count for count, bone in enumerate(to_root, 1) if count > least and _can_carry(bone)]
     # Above a front leg the chest carries part of the figure, and the hips carry all of it.
-    branching = [count for count in movable if _branches(to_root[count - 1])]
+    branching = [
+        count for count in movable if sum(bool(each.children) for each in to_root[count - 1].children) > 1
+    ]
     if len(branching) > 1 and branching[-1] == len(to_root) and not constraint_list.is_joined(to_root[-2]):
         branching.pop()  # a root that stands apart also carries controls
     length = branching[-1] if branching else next(iter(movable), 0)
     return length if length < len(to_root) else 0
-
-
-def _branches(bone: bpy.types.PoseBone) -> bool:
-    """Whether several children of a bone have children themselves."""
-    return sum(bool(child.children) for child in bone.children) > 1
 
 
 def _can_carry(bone: bpy.types.PoseBone) -> bool:

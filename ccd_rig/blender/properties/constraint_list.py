@@ -56,7 +56,6 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
     """Return the bones of a chain, tip first; none if there is no bone `tip`.
 
     Args:
-        tip: name of the last bone.
         length: number of bones, counted from the tip; 0, or more than there are, goes to the root.
     """
     bone = armature_object.pose.bones.get(tip)
@@ -212,12 +211,6 @@ def require_local(armature_object: bpy.types.Object, index: int) -> None:
         )
 
 
-def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
-    """Return the index of the constraint that a curve animates, -1 if it is none, and the field."""
-    match = _PATH.fullmatch(curve.data_path)
-    return (int(match[1]), match[2]) if match else (-1, "")
-
-
 def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | None]) -> list[str]:
     """Give the drivers and F-curves of constraints other indices, or remove them; returns as `remove`.
 
@@ -226,8 +219,9 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
     """
 
     def changed(curves: Iterable[bpy.types.FCurve]) -> list[tuple[bpy.types.FCurve, int | None, str]]:
-        rows = [(curve, *_row_and_field(curve)) for curve in curves]
-        return [(c, number(row), field) for c, row, field in rows if row >= 0 and number(row) != row]
+        matches = ((curve, _PATH.fullmatch(curve.data_path)) for curve in curves)
+        rows = [(curve, int(match[1]), match[2]) for curve, match in matches if match]
+        return [(c, number(row), field) for c, row, field in rows if number(row) != row]
 
     # By path: Blender frees all drivers of a path at once.
     for path in {c.data_path for c, row, _ in changed(drivers_of(armature_object)) if row is None}:
@@ -311,11 +305,7 @@ register, unregister = _HANDLERS.register, _HANDLERS.unregister
 def moved_settings(
     armature_object: bpy.types.Object, constraints: Iterable[Any]
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the animated settings of constraints: the constraint, and the RNA of the property.
-
-    Args:
-        constraints: stored constraints of its list.
-    """
+    """Yield the animated settings of constraints: the constraint, and the RNA of the property."""
     animated = {path for path, _ in animated_components(armature_object)}
     if not any(path.startswith("ccd_rig.constraints[") for path in animated):
         return
@@ -369,7 +359,6 @@ def key_influence(
     Args:
         constraint: stored constraint; see `require_keyable_influences`.
         spans: first and last frame of each span, in order, disjoint, inside the range.
-        start, end: first and last frame of the range.
         time: factor from frames to the time of keys.
     """
     kept: dict[int, str] = {}  # interpolation of keys that keep the animation beside the range
@@ -416,11 +405,6 @@ def planted_spans(constraint: Any, time: float) -> list[tuple[int, int | None]]:
         elif is_open and not is_on:
             spans[-1] = spans[-1][0], frame - 1
     return spans
-
-
-def has_influence_keys(constraint: Any) -> bool:
-    """Whether the influence has an F-curve in the present action."""
-    return influence_curve(constraint) is not None
 
 
 def influence_curve(constraint: Any) -> Any | None:

@@ -96,7 +96,6 @@ class Kind(str):
         """Yield the problems of a stored constraint besides those that every kind has.
 
         Args:
-            constraint: as it is stored.
             _keeps_body: whether the bone that carries the figure keeps its animation over planted bones.
         """
         message = f"Constraint '{constraint.name}': its kind is not known to this version: choose one"

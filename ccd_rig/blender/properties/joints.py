@@ -17,8 +17,7 @@ import bpy
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Slide
-from ...skeleton.coupled_offset import CoupledOffset
-from ...skeleton.joints import Joint
+from ...skeleton.joints import CoupledOffset, Joint
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED, Handlers
 from .active_rig import keep_overrides, linked_reference
@@ -351,7 +350,26 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
     Raises:
         RigError: names the bone that is missing, or has a contradictory limit.
     """
-    return {bone: _joint_keywords(armature_object, bone) for bone in bones}
+    settings = {}
+    for bone in bones:
+        pose_bone = armature_object.pose.bones.get(bone)
+        if pose_bone is None:
+            raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
+        group = pose_bone.ccd_rig
+        limit, comfort = limit_of(bone, "limit", group.limit), None
+        tolerance, region = group.comfort.tolerance, limit_of(bone, "comfort region", group.comfort.region)
+        if tolerance or region:
+            comfort = named_value(bone, "comfort", partial(Comfort, tolerance, region))
+        settings[bone] = {
+            "limit": limit,
+            "comfort": comfort,
+            "stiffness": group.stiffness,
+            "max_step": max(min(group.max_step, math.pi), -math.pi),
+            "mass": group.mass,
+            "slides": _slides_of(bone, group),
+            "coupled_offsets": coupled_offsets(pose_bone),
+        }
+    return settings
 
 
 def masses(armature_object: bpy.types.Object) -> dict[str, float]:
@@ -359,28 +377,6 @@ def masses(armature_object: bpy.types.Object) -> dict[str, float]:
     settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
     stored = {bone.name: bone.ccd_rig.mass for bone in settings}
     return {bone: mass for bone, mass in stored.items() if mass != 0.0}
-
-
-def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, Any]:
-    pose_bone = armature_object.pose.bones.get(bone)
-    if pose_bone is None:
-        raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
-    group = pose_bone.ccd_rig
-    limit = limit_of(bone, "limit", group.limit)
-    region = limit_of(bone, "comfort region", group.comfort.region)
-    tolerance = group.comfort.tolerance
-    comfort = (
-        named_value(bone, "comfort", lambda: Comfort(tolerance, region)) if tolerance or region else None
-    )
-    return {
-        "limit": limit,
-        "comfort": comfort,
-        "stiffness": group.stiffness,
-        "max_step": max(min(group.max_step, math.pi), -math.pi),
-        "mass": group.mass,
-        "slides": _slides_of(bone, group),
-        "coupled_offsets": coupled_offsets(pose_bone),
-    }
 
 
 def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:

@@ -380,10 +380,6 @@ def store_limits(
 ) -> None:
     """Store limits and comfort regions of bones. Fields of the remaining kinds of limit are kept.
 
-    Args:
-        limits: by bone.
-        regions: comfort regions, by bone.
-
     Raises:
         RigError: names the bone whose limit cannot be stored. Nothing has changed then.
     """

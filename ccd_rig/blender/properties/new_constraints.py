@@ -41,7 +41,6 @@ def new_rows(
     """Choose constraints for bones, except bones in the chain of another one.
 
     Args:
-        tips: names of the bones.
         chain_length: for all constraints; None: by kind and limb.
 
     Returns:
@@ -142,7 +141,6 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     armature's Ground, if one is chosen.
 
     Args:
-        tips: names of the bones, at least one.
         holds: fixed components of the bones that were not planted before.
 
     Raises:
@@ -167,24 +165,10 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
         row.enabled = True
         _end_chain_at(armature_object, row, root_bone)
         names.append(row.name)
-    stopped = _stop_slides(armature_object, names)
-    return Planted(tuple(names), tuple(new), root_bone, tuple(switched), tuple(moved), stopped)
-
-
-def hold_height(armature_object: bpy.types.Object, names: Sequence[str]) -> None:
-    """Fix the height of the bones that constraints plant."""
-    for name in names:
-        armature_object.ccd_rig.constraints[name].plant_height = True
-    keep_overrides(armature_object)
-
-
-def _stop_slides(armature_object: bpy.types.Object, names: Sequence[str]) -> tuple[str, ...]:
-    """Switch off the slides of all bones in the chains of constraints; return the names of these bones."""
-    rows = armature_object.ccd_rig.constraints
-    chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
+    chains = (constraint_list.chain_of(armature_object, rows[name]) for name in names)
     sliding = {bone.name: bone for chain in chains for bone in chain if any(bone.ccd_rig.use_slide)}
     _unset_slides(armature_object, sliding.values())
-    return tuple(sliding)
+    return Planted(tuple(names), tuple(new), root_bone, tuple(switched), tuple(moved), tuple(sliding))
 
 
 def stop_made_slides(armature_object: bpy.types.Object) -> list[str]:

@@ -10,8 +10,7 @@ F-curves keep their present values, as when Blender plays the action.
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import bpy
@@ -68,16 +67,6 @@ class CCD_RIG_PG_pose(bpy.types.PropertyGroup):
 _unique_already: list[bool] = []  # not empty: the name that is being set is unique
 
 
-@contextmanager
-def _unique_names() -> Iterator[None]:
-    """Skip the check of names that are set in this block: for many rows it would take long."""
-    _unique_already.append(True)
-    try:
-        yield
-    finally:
-        _unique_already.pop()
-
-
 def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Number a name that another pose has, after it was set; poses of an override's library keep theirs."""
     if _unique_already:
@@ -100,7 +89,15 @@ def entries(armature_object: bpy.types.Object) -> tuple[PoseEntry, ...]:
     Raises:
         RigError: a pose has no bone, or an invalid rotation.
     """
-    return tuple(_entry(armature_object, row) for row in armature_object.ccd_rig.poses)
+    done = []
+    for row in armature_object.ccd_rig.poses:
+        try:
+            done.append(PoseEntry(row.name, {line.name: tuple(line.rotation) for line in row.rotations}))
+        except InvalidInput as error:
+            raise RigError(
+                f"armature '{armature_object.name}', pose library: {error}; remove this pose"
+            ) from error
+    return tuple(done)
 
 
 def active(armature_object: bpy.types.Object) -> Any:
@@ -115,8 +112,11 @@ def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
     names = UniqueNames(row.name for row in group.poses)
     for entry in added:
         row = group.poses.add()
-        with _unique_names():
+        _unique_already.append(True)  # the check of each of many names would take long
+        try:
             row.name = names.take(entry.name)
+        finally:
+            _unique_already.pop()
         for bone, rotation in entry.rotations.items():
             line = row.rotations.add()
             line.name = bone
@@ -149,15 +149,6 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a pose comes from the library of an override: Blender keeps it at its place."""
     return active_rig.is_from_library(armature_object, "poses", index)
-
-
-def _entry(armature_object: bpy.types.Object, row: Any) -> PoseEntry:
-    try:
-        return PoseEntry(row.name, {line.name: tuple(line.rotation) for line in row.rotations})
-    except InvalidInput as error:
-        raise RigError(
-            f"armature '{armature_object.name}', pose library: {error}; remove this pose"
-        ) from error
 
 
 # Applying a pose --------------------------------------------------------------------------------------------

@@ -49,7 +49,6 @@ def note(obj: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | N
 
     Args:
         obj: the armature object; None and other types are ignored.
-        names: names of bones.
         undo: gets callbacks that restore the former values.
     """
     if obj is None or obj.type != "ARMATURE" or obj.pose is None or not obj.is_editable:

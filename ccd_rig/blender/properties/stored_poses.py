@@ -129,11 +129,11 @@ def _stored(text: str) -> Stored:
     if not isinstance(bones, dict):
         return {}
     return {
-        name: {channel: tuple(pair) for channel, pair in channels.items() if _is_pair(channel, pair)}
+        name: {
+            channel: tuple(pair)
+            for channel, pair in channels.items()
+            if isinstance(pair, list) and len(pair) == 2 and all(is_channel(channel, each) for each in pair)
+        }
         for name, channels in bones.items()
         if isinstance(channels, dict)
     }
-
-
-def _is_pair(channel: str, pair: Any) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(is_channel(channel, each) for each in pair)

@@ -18,7 +18,7 @@ from pathlib import Path
 import bpy
 
 from ... import json_text
-from ...errors import InvalidInput, RigError
+from ...errors import RigError
 from ...motion.retargeting.figures import FigureMap, Limb
 from ..atomic_write import read
 from ..figures.recognition import figure_of
@@ -101,18 +101,8 @@ def figure_map(mapped: BoneMap) -> FigureMap:
         )
     arms = [limb for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, ARM, side))]
     trunk = [name for role, name in sorted(by_role.items()) if role.part is Part.SPINE]
-    try:
-        return FigureMap(
-            mapped.bones,
-            mapped.hips,
-            tuple(legs),
-            tuple(arms),
-            tuple(trunk),
-            by_role.get(Role(Part.HEAD), ""),
-            not legs,
-        )
-    except InvalidInput as error:
-        raise RigError(str(error)) from error
+    head = by_role.get(Role(Part.HEAD), "")
+    return FigureMap(mapped.bones, mapped.hips, tuple(legs), tuple(arms), tuple(trunk), head)
 
 
 @dataclass(frozen=True)

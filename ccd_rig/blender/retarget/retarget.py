@@ -35,9 +35,9 @@ from ...motion.retargeting.figures import (
     product,
     straightest_frame,
 )
-from ...motion.retargeting.measures import Measures, measures
+from ...motion.retargeting.measures import Measures, RetargetResult, measures
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
-from ...solvers.retarget import RetargetResult, places_of_feet, retarget
+from ...solvers.retarget import places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..checks import ik_problems
@@ -131,8 +131,9 @@ def retarget_motion(
     """
     motion = _motion(scene, source, target, choice)
     played = _played(scene, target, motion)
+    clip = channels.action_of(source) or source
     with ExitStack() as undo:
-        action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
+        action = write_motion(scene, target, played, motion.frames, f"{target.name} {clip.name}", undo)
         pose = sampling.played_pose(scene, target, motion.target, motion.frames)
         measured = measures(motion.figure_map, motion.target, motion.source, motion.result, pose)
         undo.pop_all()
@@ -192,18 +193,15 @@ def show_frame(
     beside = math.ceil(BESIDE * scene.render.fps / scene.render.fps_base)
     first = max(0, row - beside)
     motion = _motion(scene, source, target, choice, (first, row + beside + 1))
-    result = _row(motion.result, row - first)
+    rows = slice(row - first, row - first + 1)
+    rotations, translations = (each[rows] for each in (motion.result.rotations, motion.result.translations))
+    result = replace(motion.result, rotations=rotations, translations=translations)
     one = replace(motion, frames=np.array([scene.frame_float]), result=result)
     played = _played(scene, target, one)
     view_layer: Any = bpy.context.view_layer
     view_layer.update()  # what is assigned again would be evaluated later, over the pose
     for keys in (*_keys(target, played, one.frames), *_taken_off(target, played, one.frames)):
         setattr(target.pose.bones[keys.bone], keys.channel, keys.values[0].tolist())
-
-
-def _row(result: RetargetResult, k: int) -> RetargetResult:
-    """Return frame `k` of a result's poses."""
-    return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
 
 
 def _motion(
@@ -248,9 +246,6 @@ def figure_to_move(
     """Return the map of the joints that can be moved, the target's figure, and the reading of its bones.
 
     The reading is None if constraints or drivers move bones.
-
-    Args:
-        world: armature space to world.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
@@ -480,11 +475,6 @@ def write_motion(
     return result_of(write(target, keys, Destination.NEW_ACTION, span, name, undo, time))
 
 
-def _clip(source: bpy.types.Object) -> str:
-    action = channels.action_of(source)
-    return source.name if action is None else str(action.name)
-
-
 def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
     for name, (rotations, location) in played.items():
         bone: Any = target.pose.bones[name]
@@ -537,18 +527,18 @@ STILL = (
     "what is muted"
 )
 
-GROUPS = ("knee", "elbow", "head")
-"""Starts of names of effectors that the report combines, under the names in `WORDS`."""
-WORDS = ("worse knee", "worse elbow", "the head")
+GROUPS = {"knee": "worse knee", "elbow": "worse elbow", "head": "the head"}
+"""By starts of names of effectors that the report combines, its words for them."""
 
 
 def lines(done: Retargeted) -> tuple[str, ...]:
     """Return the report in sentences, the most important first."""
-    measured = done.measures
+    measured, missing = done.measures, done.bone_map.missing
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     first, last, count = done.frames[0], done.frames[-1], _count(len(done.frames), "frame")
     return (
         f"{count}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
-        *_missing(done),
+        *((f"Nothing to follow for: {', '.join(missing[:4])}{more}",) if missing else ()),
         *told_turned(done.turned),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
         *((_limbs(measured),) if measured.errors else ()),
@@ -577,14 +567,6 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "turn": math.degrees(measured.turn),
         "source_turn": math.degrees(measured.source_turn),
     }
-
-
-def _missing(done: Retargeted) -> tuple[str, ...]:
-    missing = done.bone_map.missing
-    if not missing:
-        return ()
-    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-    return (f"Nothing to follow for: {', '.join(missing[:4])}{more}",)
 
 
 def told_turned(turned: Sequence[TurnedBone]) -> tuple[str, ...]:
@@ -616,8 +598,7 @@ def _limbs(measured: Measures) -> str:
     """Describe the errors of ends of limbs, of the worse knee and elbow, and of the head."""
     worst: dict[str, float] = {}
     for name, error in measured.errors.items():
-        pairs = zip(GROUPS, WORDS, strict=True)
-        group = next((words for start, words in pairs if name.startswith(start)), name)
+        group = next((words for start, words in GROUPS.items() if name.startswith(start)), name)
         worst[group] = max(error, worst.get(group, 0.0))
     errors = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
     return f"Off the source's, in parts of the limb: {', '.join(errors)}"
@@ -686,12 +667,15 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
         RigError: a setting is invalid.
     """
     group: Any = target.ccd_rig.retarget
+    weights: dict[str, Weight] = {name: getattr(group, name) for name in WEIGHTS}
+    for name in PAIRED if group.sides_apart else ():
+        weights[name] = getattr(group, name), getattr(group, f"{name}_right")
     try:
         settings = RetargetSettings(
             scale=group.scale,
             in_place=group.in_place,
             ground=group.ground if group.use_ground else None,
-            **{name: _weight(group, name) for name in WEIGHTS},
+            **weights,
             **{name: EffectorSpace(getattr(group, name)) for name in SPACES},
             contacts=group.contacts,
             thresholds=ContactThresholds(speed=group.speed, height=group.height),
@@ -707,12 +691,6 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
         )
     except InvalidInput as error:
         raise RigError(str(error)) from error
-
-
-def _weight(group: Any, name: str) -> Weight:
-    if name in PAIRED and group.sides_apart:
-        return getattr(group, name), getattr(group, f"{name}_right")
-    return float(getattr(group, name))
 
 
 def fill_map(target: bpy.types.Object) -> BoneMap:

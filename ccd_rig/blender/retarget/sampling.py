@@ -5,7 +5,7 @@ A rig of controls is a target whose bones are moved by constraints or drivers. R
 effect of its channels. So its motion is computed on a skeleton of the mapped bones alone. It is written to
 the rig from the hips outwards. Frames are evaluated with the keys written so far, and with all other mapped
 bones at rest, for the matrices of the next bones. Their channels are set to the difference. Rigidly connected
-bones need no evaluation.
+bones need no evaluation. `world` leads from armature space to the world.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
 from ..keys import channels
+from ..properties.constraint_list import chain
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -104,7 +105,7 @@ def source_motion(
         if choice.reference is Reference.FRAME:
             reference = read(choice.reference_frame)[2:]
         else:
-            reference = world @ _rest(source, names)
+            reference = world @ batch.stacked(source.data.bones[name].matrix_local for name in names)
     if choice.stays and _is_carried(source, played[:, 0], played[:, 1]):
         raise RigError(
             f"armature '{source.name}' moves as an object from frame {choice.frames[0]:g} to "
@@ -176,17 +177,12 @@ def target_figure(
 ) -> tuple[TargetFigure, RigReading]:
     """Return an armature at rest as the figure that gets a motion, and the reading to convert its poses.
 
-    Args:
-        world: armature space to world.
-
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
     """
     require_even(world, target.name)
     chains = [(name, 0) for name in figure_map.sources]
-    bones = dict.fromkeys(
-        bone.name for name in figure_map.sources for bone in _upwards(target.pose.bones.get(name))
-    )
+    bones = dict.fromkeys(bone.name for name in figure_map.sources for bone in chain(target, name))
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
     figure = figure_at_rest(target, world, reading.skeleton)
     return _upright(figure, figure_map), reading
@@ -237,10 +233,6 @@ def require_even(matrix: Matrix, name: str) -> None:
         raise RigError(uneven)
 
 
-def _upwards(pose_bone: Any) -> tuple[Any, ...]:
-    return () if pose_bone is None else (pose_bone, *pose_bone.parent_recursive)
-
-
 @contextmanager
 def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
     """Yield a function: frame -> (2 + J, 4, 4) of the armature object, of its own channels, and of bones.
@@ -255,19 +247,11 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
             evaluated = source.evaluated_get(set_frame(isolated, frame))
             matrices = np.empty((len(source.pose.bones), 4, 4), np.float32)
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-            world, basis = (
-                np.array([row[:] for row in matrix])
-                for matrix in (evaluated.matrix_world, evaluated.matrix_basis)
-            )
-            bones = world @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
-            return np.concatenate((world[None], basis[None], bones))
+            frames = batch.stacked((evaluated.matrix_world, evaluated.matrix_basis))
+            bones = frames[0] @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
+            return np.concatenate((frames, bones))
 
         yield read
-
-
-def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
-    """Return (J, 4, 4) matrices of bones at rest, armature space."""
-    return np.array([[row[:] for row in source.data.bones[name].matrix_local] for name in names])
 
 
 def split(matrices: Array) -> tuple[Array, Array]:
@@ -316,9 +300,6 @@ def chosen_ground(
 ) -> float | None:
     """World height of an armature's Ground below its origin at a frame; None at rest.
 
-    Args:
-        world: armature space to world.
-
     Raises:
         RigError: none is chosen or there, or it has no faces.
     """
@@ -346,7 +327,6 @@ def terrain(
     """The faces of an armature's Ground near places (F, legs, 3) of its feet at frames (F,); None if level.
 
     Args:
-        world: armature space to world.
         level: height of the ground as `chosen_ground` has it.
 
     Raises:
@@ -377,7 +357,7 @@ AT_REST = np.array([[1.0, 0.0, 0.0, 0.0]]), None
 def is_controlled(target: bpy.types.Object, figure_map: FigureMap) -> bool:
     """Whether constraints or drivers move a mapped bone or one of its parents."""
     driven = _driven(target)
-    bones = {bone.name: bone for name in figure_map.sources for bone in _line(target, name)}
+    bones = {bone.name: bone for name in figure_map.sources for bone in chain(target, name)}
     return any(_is_moved(bone, driven) for bone in bones.values())
 
 
@@ -389,7 +369,7 @@ def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureM
     carriers = {
         bone.name
         for leg in figure_map.hind_legs
-        for bone in _line(target, leg.upper)
+        for bone in chain(target, leg.upper)
         if bone.name in figure_map.trunk and bone.name != figure_map.hips
     }
     if not carriers:
@@ -402,14 +382,11 @@ def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureM
 def figure_of_controls(target: bpy.types.Object, world: Matrix, figure_map: FigureMap) -> TargetFigure:
     """Return the figure of the mapped bones alone, at rest, with parents as in the body.
 
-    Args:
-        world: armature space to world.
-
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or settings of joints are contradictory.
     """
     require_even(world, target.name)
-    names = sorted(figure_map.sources, key=lambda name: len(_line(target, name)))
+    names = sorted(figure_map.sources, key=lambda name: len(chain(target, name)))
     parents = {name: _body_parent(target, figure_map, name) for name in names}
     ordered: list[str] = []
     while len(ordered) < len(names):
@@ -458,7 +435,7 @@ def channels_of(
     done: dict[str, tuple[Array, Array | None]] = {}
     waiting = [joint.name for joint in figure.skeleton.joints]
     while waiting:
-        free = [name for name in waiting if not any(bone.name in waiting for bone in _line(target, name)[1:])]
+        free = [name for name in waiting if not any(bone.name in waiting for bone in chain(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
         for name in free:
             if name not in evaluated:
@@ -509,12 +486,6 @@ def _bases(
     return bases
 
 
-def _line(target: bpy.types.Object, name: str) -> tuple[Any, ...]:
-    """Return a pose bone and its parents."""
-    bone: Any = target.pose.bones[name]
-    return (bone, *bone.parent_recursive)
-
-
 def _driven(target: bpy.types.Object) -> set[str]:
     """Return the names of bones with drivers on their transforms."""
     paths = {curve.data_path for curve in channels.drivers_of(target)}
@@ -537,7 +508,7 @@ def _is_rigid(target: bpy.types.Object, figure: TargetFigure, name: str, driven:
     if joint.parent < 0 or _is_moved(target.pose.bones[name], driven):
         return False
     above = figure.skeleton.joints[joint.parent].name
-    for bone in _line(target, name)[1:]:
+    for bone in chain(target, name)[1:]:
         if bone.name == above:
             return True
         if _is_moved(bone, driven) or bone.matrix_basis != Matrix.Identity(4):
@@ -554,7 +525,7 @@ def _body_parent(target: bpy.types.Object, figure_map: FigureMap, name: str) -> 
         return trunk[trunk.index(name) - 1]
     if name in {leg.upper for leg in figure_map.hind_legs}:
         return figure_map.hips
-    mapped = [bone.name for bone in _line(target, name)[1:] if bone.name in figure_map.sources]
+    mapped = [bone.name for bone in chain(target, name)[1:] if bone.name in figure_map.sources]
     for limb in figure_map.limbs:
         if name in limb.joints[1:]:
             above = limb.joints[limb.joints.index(name) - 1]

@@ -543,7 +543,6 @@ def layout(
     an EulerBox of this order alone, may be locked on one or two axes: these keep their present angles.
 
     Args:
-        armature_object: original or evaluated.
         chains: (tip bone, number of bones; 0 or more than there are: to the root) of each chain.
         joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; slides
             and coupled offsets are in the axes and the unit of the bone's location channel. A bone outside
@@ -572,7 +571,11 @@ def layout(
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
-    settings = {**joint_settings, **_locked_settings(joint_settings, in_chains, between, masses)}
+    settings = dict(joint_settings)
+    offsets = bone_space.followers(joint_settings, in_chains)
+    for name in between:  # they are never posed, and therefore have no limit
+        of_bone = {"mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
+        settings[name] = {"stiffness": 1.0, **of_bone}
     for pose_bone in ordered:
         bone_space.require_offsets(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
@@ -610,9 +613,6 @@ def apply(
     """Write rotations and locations to the bones' channels; angles are the nearest to the present ones.
 
     Args:
-        armature_object: the original object.
-        reading: names the bone of each joint.
-        pose: of `reading.skeleton`.
         joints: indices of the joints to rotate; None: all. Scales are not written.
         located: {joint: value of its location channel}; None: the pose's, of the joints to rotate that slide
             or have coupled offsets. The remaining locations are not written.
@@ -713,20 +713,6 @@ def mass_middle(pose_bone: bpy.types.PoseBone) -> Vector:
 
 
 # --- Bones of chains ----------------------------------------------------------------------------------------
-
-
-def _locked_settings(
-    joint_settings: Mapping[str, Mapping[str, Any]],
-    in_chains: set[str],
-    between: set[str],
-    masses: Mapping[str, float],
-) -> dict[str, Mapping[str, Any]]:
-    """Return joint keywords of bones between chains: they are never posed, and therefore have no limit."""
-    offsets = bone_space.followers(joint_settings, in_chains)
-    return {
-        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
-        for name in between
-    }
 
 
 def _pose_bone(armature_object: Any, name: str) -> Any:

@@ -34,8 +34,7 @@ from ...errors import RigError
 from ...limits.shapes import Hinge, Slide
 from ...maths import batch
 from ...maths.rotations import FULL_TURN
-from ...skeleton.coupled_offset import CoupledOffset
-from ...skeleton.joints import Joint
+from ...skeleton.joints import CoupledOffset, Joint
 
 EXACT = 1e-5
 """Largest distance of a joint's head from the bone's, relative to its size and distance."""
@@ -95,21 +94,10 @@ class PlacedBone(NamedTuple):
     shift: NDArray[np.float64]  # (3, 3) matrix from location channel to shift of the head along the rest axes
 
 
-class _Placed(NamedTuple):
-    """Constants of a joint before it is checked; see `PlacedBone`."""
-
-    offset: Any
-    rest: Any
-    stretch: Triple
-    shift: Any
-
-
 def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any) -> PlacedBone:
     """Convert a bone to a joint.
 
     Args:
-        blender_bone: its bpy.types.Bone.
-        scale: its scale channel.
         parent: pose matrix of the parent, None without one. The evaluated matrix for the first bone of a
             chain, diag(stretch) of the parent joint for the rest.
 
@@ -130,8 +118,8 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     x, y, z = (_snapped(sign * size * factor, 1.0, NOISE) for size, factor in zip(sizes, scale, strict=True))
     offset: Any = unposed.to_translation()
     shift = rest.to_matrix().transposed() @ _location_axes(bone, parent)
-    placed = _Placed(offset, rest, (x, y, z), shift)
-    if not all(_is_rigid(bone, blender_bone, scale, parent, placed, probe) for probe in _PROBES):
+    placed = offset, rest, (x, y, z), shift
+    if not all(_is_rigid(bone, blender_bone, scale, parent, *placed, probe) for probe in _PROBES):
         scales = ", ".join(f"{value:.4g}" for value in parent.to_scale())
         raise RigError(
             f"bone '{name}' inherits non-uniform scale ({scales}) from '{bone.parent_name}', which would "
@@ -196,6 +184,12 @@ def nearest_rotation(matrix: Any) -> Any:
     return matrix.to_quaternion().normalized()
 
 
+def rest_rotation(pose_bone: Any) -> Quaternion:
+    """Return the orientation of a bone at rest, in armature space."""
+    rest: Quaternion = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())
+    return rest
+
+
 def _snapped(value: float, exact: float, tolerance: float) -> float:
     """Return `value`, or `exact` with its sign if their sizes agree within the relative `tolerance`."""
     return math.copysign(exact, value) if abs(abs(value) - abs(exact)) <= tolerance * abs(exact) else value
@@ -219,12 +213,12 @@ def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) 
     )
 
 
-def without_constraints(bone: Any) -> Any:
-    """Return the pose matrix that an evaluated bone would have by its channels below its present parent."""
+def with_channels(bone: Any, basis: Matrix) -> Any:
+    """Return the pose matrix that a bone would have with the channels `basis` below its present parent."""
     above: dict[str, Any] = {}
     if bone.parent is not None:
         above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
-    return bone.bone.convert_local_to_pose(bone.matrix_basis, bone.bone.matrix_local, **above)
+    return bone.bone.convert_local_to_pose(basis, bone.bone.matrix_local, **above)
 
 
 def _is_rigid(
@@ -232,18 +226,14 @@ def _is_rigid(
     blender_bone: Any,
     scale: Sequence[float],
     parent: Any,
-    placed: _Placed,
+    offset: Any,
+    rest: Any,
+    stretch: Triple,
+    shift: Any,
     probe: tuple[Any, Any],
 ) -> bool:
-    """Whether joint and bone agree after rotations of the parent and of the bone.
-
-    Args:
-        blender_bone, scale, parent: see `place`.
-        placed: offset, rest rotation, stretch and shift of the joint.
-        probe: rotations of the parent and of the bone.
-    """
+    """Whether a joint with these constants moves as its bone, with rotations of parent and bone (`probe`)."""
     parent_turn, turn = probe
-    offset, rest, stretch, shift = placed
     location: Any = Vector() if bone.connected else _PROBE_LOCATION * bone.length
     head = offset + rest @ (shift @ location)
     rotation = rest @ turn
@@ -344,12 +334,7 @@ def _model_slide(name: str, slide: Slide, shift: Array) -> Slide:
 
 
 def location_slide(slide: Slide, shift: Array) -> Slide:
-    """Convert a joint's slide to the axes and the unit of its bone's location channel.
-
-    Args:
-        slide: of a joint of a reading.
-        shift: (3, 3) of the same reading.
-    """
+    """Convert a joint's slide to the axes and the unit of its bone's location channel."""
     axis = locations_of(shift, np.array(slide.axis))
     unit = float(np.linalg.norm(axis))  # of location for one of the model
     x, y, z = axis / unit
@@ -362,12 +347,7 @@ def location_slide(slide: Slide, shift: Array) -> Slide:
 def followers(
     joint_settings: Mapping[str, Mapping[str, Any]], chains: Collection[str]
 ) -> dict[str, tuple[CoupledOffset, ...]]:
-    """Return the coupled offsets of bones outside of chains that follow a bone of a chain.
-
-    Args:
-        joint_settings: {bone: keywords of Joint}.
-        chains: names of the bones in chains.
-    """
+    """Return the coupled offsets of bones outside of chains that follow a bone of a chain."""
     outside = {
         name: tuple(settings.get("coupled_offsets", ()))
         for name, settings in joint_settings.items()
@@ -387,7 +367,6 @@ def require_offsets(
 
     Args:
         joint_settings: {bone: keywords of Joint}, of the bones in chains and of this one.
-        chains: names of the bones in chains.
     """
     name, settings = pose_bone.name, joint_settings.get(pose_bone.name, {})
     offsets: Sequence[CoupledOffset] = settings.get("coupled_offsets", ())
@@ -469,12 +448,7 @@ def projections(joints: Sequence[Mapping[str, Any]]) -> dict[int, Array]:
 
 
 def model_offsets(offsets: Sequence[CoupledOffset], shift: Array) -> tuple[CoupledOffset, ...]:
-    """Convert coupled offsets along location axes to those of the joint, in the model's unit.
-
-    Args:
-        offsets: in the axes and the unit of the location channel.
-        shift: (3, 3) of the bone, from location to translation along rest axes.
-    """
+    """Convert coupled offsets along location axes to those of the joint, in the model's unit."""
     return tuple(_in_axes(offset, shift @ np.array(offset.axis)) for offset in offsets)
 
 

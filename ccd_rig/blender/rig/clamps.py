@@ -89,7 +89,6 @@ def show(armature_object: Any, pose: Mapping[Place, Values], before: Iterable[Pl
     """Show a pose.
 
     Args:
-        armature_object: the original object.
         pose: bounds of clamps: those of `rotation_clamp`, or values of a location channel.
         before: clamps that may exist; clamps that are not in `pose` get influence 0.
 

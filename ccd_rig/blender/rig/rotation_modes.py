@@ -199,7 +199,6 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
     """Convert rotation channels to (R, bones, 4) unit quaternions, as Blender does, rounded to float32.
 
     Args:
-        pose_bones: of the armature object, original or evaluated.
         slots: (bones,) indices of the bones.
         modes: (bones,) rotation modes.
         seen: values of the channels of these bones at R frames.

@@ -31,6 +31,7 @@ from ...maths.batch import (
 )
 from ..keys.channels import animated_components
 from ..properties.constraint_values import AXES, Constraint, TargetSample
+from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from .dependence import pole_object, target_object
 
@@ -189,12 +190,9 @@ class Carrier(NamedTuple):
             shift = Vector(thing.delta_location)
             return cls(axes, axes.inverted(), places.inverted(), own, scale, shift, delta.copy())
         pose_bone = thing.pose.bones[bone]
-        parent, rest, above = pose_bone.parent, pose_bone.bone.matrix_local, {}
-        if parent is not None:
-            above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
 
         def placed(basis: Matrix) -> Matrix:
-            matrix: Matrix = thing.matrix_world @ pose_bone.bone.convert_local_to_pose(basis, rest, **above)
+            matrix: Matrix = thing.matrix_world @ with_channels(pose_bone, basis)
             return matrix
 
         at_rest = placed(Matrix())

@@ -18,8 +18,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
-from ...limits.batch import BatchLimits
-from ...limits.shapes import Limit
+from ...limits.shapes import BatchLimits, Limit
 from ...maths.batch import (
     Array,
     Indices,

@@ -14,6 +14,7 @@ from ...limits.outlines import FULL_TURN, Dial
 from ...limits.shapes import Hinge, Limit
 from ...maths.rotations import NOISE
 from ..properties.limits import limit_kind, limit_value
+from ..rig.bone_space import with_channels
 from .sketch import Sketch, placed
 
 SIZE = 0.75
@@ -29,7 +30,7 @@ class BoneAxes(NamedTuple):
 
 def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
     """Return the frame of a bone's limit, from the evaluated matrices of the bone and its parent."""
-    axes = _rest_matrix(pose_bone).to_quaternion()
+    axes = with_channels(pose_bone, Matrix()).to_quaternion()
     head: Any = Matrix.LocRotScale(pose_bone.head, axes, None)
     size = Matrix.Scale(SIZE * pose_bone.length, 4)
     rotation = axes.conjugated() @ pose_bone.matrix.to_quaternion()
@@ -47,19 +48,6 @@ def drawable_limit(pose_bone: bpy.types.PoseBone, group: Any) -> Limit | None:
         return limit_value(group)
     except InvalidInput:  # the checks before a solve report it
         return None
-
-
-def _rest_matrix(pose_bone: bpy.types.PoseBone) -> Matrix:
-    """Return the pose matrix of a bone with empty channels, armature space."""
-    bone, parent = pose_bone.bone, pose_bone.parent
-    if parent is None:
-        return bone.convert_local_to_pose(Matrix.Identity(4), bone.matrix_local)
-    return bone.convert_local_to_pose(
-        Matrix.Identity(4),
-        bone.matrix_local,
-        parent_matrix=parent.matrix,
-        parent_matrix_local=parent.bone.matrix_local,
-    )
 
 
 EULER_COLOURS = {"X": (1.0, 0.32, 0.35), "Y": (0.55, 0.85, 0.2), "Z": (0.3, 0.55, 1.0)}

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..interpolation import same_side
@@ -279,7 +279,6 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
     stands on end.
 
     Args:
-        figures: both; the source's reference pose stands.
         rotations: (F, n, 4) as carried over.
         scale: of lengths, from source to target.
     """

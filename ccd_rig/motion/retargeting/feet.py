@@ -278,7 +278,6 @@ def locked(
     Args:
         balls: (F, 3) as the foot moves freely, world.
         arms: (F, 3) from the ball to the heel, and to the end of the toes; none for points without rolls.
-        sole: the ball's height.
         blend: most seconds of the fade before and after a step.
     """
     times, phases = contacts.times, contacts.phases
@@ -316,7 +315,6 @@ def fade_out(near: Array, times: Array, edge: int, span: float) -> tuple[slice, 
     Args:
         near: (n, k) values at the rows `_beside` the edge. Value and velocity there start the fade.
         times: (F,) seconds.
-        edge: index of its frame.
         span: seconds of the fade, negative before the edge.
     """
     rows, u = _beyond(times, edge, span)
@@ -392,7 +390,6 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     Args:
         toes: (F, 4) as they move freely, world.
         feet: (F, 4) rotations of the foot, world.
-        sole: with toes.
         blend: most seconds of the fade.
     """
     assert sole.toe is not None and sole.across_toe is not None
@@ -494,7 +491,6 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     the ankle's way, divided by `BODY`.
 
     Args:
-        sole: its points.
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.
     """

@@ -53,38 +53,22 @@ class Limb:
 class FigureMap:
     """The joints of a target that follow joints of a source."""
 
-    sources: Mapping[str, str]  # by target joint, the source joint that it follows
+    sources: Mapping[str, str]  # by target joint, the source joint that it follows; all that are named below
     hips: str  # target joint that carries the figure; it gets the motion through the world
-    legs: tuple[Limb, ...]  # at least one, but for `legless`
+    # Without legs in common, as of fish and spiders, joints turn as the source's, the hips carry the figure,
+    # and no foot is locked to the ground.
+    legs: tuple[Limb, ...]
     arms: tuple[Limb, ...] = ()  # may be empty
     trunk: tuple[str, ...] = ()  # target joints of the spine, from the hips up, without the neck
     head: str = ""  # target joint, empty for none
-    # Whether the figures have no legs in common, as fish and spiders: joints turn as the source's, the hips
-    # carry the figure, and no foot is locked to the ground.
-    legless: bool = False
-    limbs: tuple[Limb, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limbs", (*self.legs, *self.arms))
-        if not self.sources:
-            raise InvalidInput("no joint of the target follows one of the source: map at least hips and legs")
-        if self.hips not in self.sources:
-            raise InvalidInput(f"the hips '{self.hips}' follow nothing: map them to the source's hips")
-        if not self.legs and not self.legless:
-            raise InvalidInput("the map has no legs: map a thigh, a shin and a foot at least")
-        named = [name for limb in self.limbs for name in limb.joints]
-        for name in (*named, *self.trunk, *([self.head] if self.head else ())):
-            if name not in self.sources:
-                raise InvalidInput(f"joint '{name}' follows nothing: map it, or leave it out of its limb")
+    @property
+    def limbs(self) -> tuple[Limb, ...]:
+        """Legs and arms."""
+        return (*self.legs, *self.arms)
 
-    def require(self, target: Skeleton, source: Sequence[str]) -> None:
-        """Raise InvalidInput that names the first joint that a figure lacks, or a limb that is no chain."""
-        known = {joint.name for joint in target.joints}
-        for ours, theirs in self.sources.items():
-            if ours not in known:
-                raise InvalidInput(f"the target has no joint '{ours}': take it out of the map")
-            if theirs not in source:
-                raise InvalidInput(f"the source has no joint '{theirs}', which '{ours}' follows: map another")
+    def require(self, target: Skeleton) -> None:
+        """Raise InvalidInput that names the first limb that is no chain below the hips."""
         for limb in self.limbs:
             chain = [target.joints[i].name for i in target.chain(limb.joints[-1])]
             places = [chain.index(name) if name in chain else -1 for name in limb.joints]
@@ -149,20 +133,8 @@ class SourceMotion:
     velocity: Array | None = None
 
     def __post_init__(self) -> None:
-        frames, joints = len(self.times), len(self.names)
-        shapes = {
-            "times": (frames,),
-            "heads": (frames, joints, 3),
-            "rotations": (frames, joints, 4),
-            "reference_heads": (joints, 3),
-            "reference_rotations": (joints, 4),
-        }
-        if frames == 0:
-            raise InvalidInput("the source has no frame: give at least one")
-        for name, shape in shapes.items():
+        for name in ("times", "heads", "rotations", "reference_heads", "reference_rotations"):
             values = np.asarray(getattr(self, name), np.float64)
-            if values.shape != shape:
-                raise InvalidInput(f"{name} of the source must be {shape}, not {values.shape}")
             self._require(np.isfinite(values), name, "is not a number")
             if name.endswith("rotations"):
                 sizes = np.linalg.norm(values, axis=-1, keepdims=True)

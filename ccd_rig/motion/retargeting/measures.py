@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
@@ -40,17 +39,20 @@ BROKEN = 1e-3
 """Radians outside a limit that count as outside it."""
 
 
-class Made(Protocol):
-    """A result to measure."""
+@dataclass(frozen=True, eq=False)
+class RetargetResult:
+    """A motion of the target."""
 
-    rotations: Array
-    translations: Array
-    settings: RetargetSettings
-    stances: Stances
-    way: ScaledWay
-    feet: Mapping[str, FootPath]
-    moved: Array
-    ground: Ground | None
+    rotations: Array  # (F, n, 4) relative to rest
+    translations: Array  # (F, n, 3) relative to rest, in the model's unit
+    settings: RetargetSettings  # of the retargeting
+    stances: Stances  # of the source's feet
+    way: ScaledWay  # map from the source's world to the target's
+    feet: Mapping[str, FootPath]  # by leg, the planned path of the foot
+    # By arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
+    hands: Mapping[str, Array]
+    moved: Array  # (F, 3) shifts of the hips that let legs reach, world metres
+    ground: Ground | None = None  # on which feet are laid; None if it is level
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def measures(
     figure_map: FigureMap,
     target: TargetFigure,
     source: SourceMotion,
-    made: Made,
+    made: RetargetResult,
     played: tuple[Array, Array] | None = None,
 ) -> Measures:
     """Measure a result, see `Measures`.
@@ -155,7 +157,7 @@ def measures(
     )
 
 
-def _errors(figures: Figures, made: Made, heads: Array) -> tuple[dict[str, float], frozenset[str]]:
+def _errors(figures: Figures, made: RetargetResult, heads: Array) -> tuple[dict[str, float], frozenset[str]]:
     """By effector, and which of them are followed; see `Measures`."""
     ends, bends = limb_effectors(figures, made.settings), poles(figures, made.settings)
     head = head_effector(figures, made.settings)
@@ -191,7 +193,7 @@ def _ankle_errors(figures: Figures, heads: Array, leg: Limb) -> Array:
     return np.asarray(batch.length(off, -1))
 
 
-def _stances(figures: Figures, made: Made, places: Mapping[str, Array]) -> list[StanceMeasure]:
+def _stances(figures: Figures, made: RetargetResult, places: Mapping[str, Array]) -> list[StanceMeasure]:
     stances = []
     ground = made.way.scale * made.stances.velocity - made.way.drift
     times = figures.source.times
@@ -214,7 +216,7 @@ def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[fl
     return drift, float(steps.sum()) / seconds if seconds > 0.0 else 0.0
 
 
-def _depths(figures: Figures, made: Made, heads: Array, rotations: Array) -> tuple[float, float]:
+def _depths(figures: Figures, made: RetargetResult, heads: Array, rotations: Array) -> tuple[float, float]:
     """Largest depth of soles below the ground, and their least height above it."""
     target, above = figures.target, []
     for leg in figures.map.legs:

@@ -71,7 +71,6 @@ def laid(
 
     Args:
         paths: by leg, over level ground.
-        soles: by leg.
         sizes: by leg, its length in metres.
         times: (F,) seconds.
 

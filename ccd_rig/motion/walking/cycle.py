@@ -66,21 +66,14 @@ LONG = 0.35
 
 @dataclass(frozen=True, eq=False)
 class WalkLeg:
-    """A leg and what of it stands on the ground.
+    """A leg and what of it stands on the ground."""
 
-    Attributes:
-        limb: its joints; `end` is the foot.
-        sole: the ball is what is locked.
-        flat: whether the foot lies on the ground with its heel, as that of a person; not that of a cat.
-        is_free: whether the last bone turns as the leg needs it, as that of a spider; else as in the cycle.
-        length: from hip to ankle, metres.
-    """
-
-    limb: Limb
-    sole: Sole
-    flat: bool
+    limb: Limb  # its joints; `end` is the foot
+    sole: Sole  # the ball is what is locked
+    flat: bool  # whether the foot lies on the ground with its heel, as that of a person; not that of a cat
+    # Whether the last bone turns as the leg needs it, as that of a spider; else as in the cycle.
     is_free: bool
-    length: float
+    length: float  # from hip to ankle, metres
 
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb, has_soles: bool = True) -> WalkLeg:
@@ -148,39 +141,27 @@ def _stands_on_end(target: TargetFigure, tip: str) -> bool:
 
 @dataclass(frozen=True)
 class Stance:
-    """A time in which a foot is down.
+    """A time in which a foot is down."""
 
-    Attributes:
-        first, last: seconds of the cycle; the first lies in its period, the last may lie beyond.
-        along, aside: metres of the straight line on which the ball rests.
-        turn: radians about the vertical by which the foot is turned from its stances of the cycle.
-    """
-
+    # Seconds of the cycle; the first lies in its period, the last may lie beyond.
     first: float
     last: float
+    # Metres of the straight line on which the ball rests.
     along: float
     aside: float
-    turn: float = 0.0
+    turn: float = 0.0  # radians about the vertical by which the foot is turned from its stances of the cycle
 
 
 @dataclass(frozen=True, eq=False)
 class FootCycle:
-    """The motion of a foot in a period of K frames.
+    """The motion of a foot in a period of K frames."""
 
-    Attributes:
-        stances: in order.
-        before: metres of the ball ahead of the cycle's frame in the middle of its stances.
-        balls: (K, 3) joint at the ball in the cycle's frame, Z from its height in a stance; locked in
-            stances.
-        feet: (K, 4) rotations.
-        toes: (K, 4) rotations, or None.
-    """
-
-    stances: Sequence[Stance]
-    before: float
+    stances: Sequence[Stance]  # in order
+    before: float  # metres of the ball ahead of the cycle's frame in the middle of its stances
+    # (K, 3) joint at the ball in the cycle's frame, Z from its height in a stance; locked in stances.
     balls: Array
-    feet: Array
-    toes: Array | None
+    feet: Array  # (K, 4) rotations
+    toes: Array | None  # (K, 4) rotations, or None
 
     @property
     def aside(self) -> float:
@@ -190,31 +171,18 @@ class FootCycle:
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """K frames of a period, see above.
+    """K frames of a period, see above."""
 
-    Attributes:
-        figure_map: the figure's joints and legs.
-        target: the figure.
-        legs: that stand on the ground.
-        step: seconds from one frame to the next.
-        speed: metres per second over the ground.
-        rotations: (K, n, 4) relative to rest; those of the hips are without meaning.
-        hips: (K, 3) of the joint.
-        hip_turns: (K, 4) its rotation.
-        feet: by leg.
-        frames: first and last frame of the motion that are the period.
-    """
-
-    figure_map: FigureMap
+    figure_map: FigureMap  # the figure's joints and legs
     target: TargetFigure
-    legs: Sequence[WalkLeg]
-    step: float
-    speed: float
-    rotations: Array
-    hips: Array
-    hip_turns: Array
-    feet: Mapping[str, FootCycle]
-    frames: tuple[int, int]
+    legs: Sequence[WalkLeg]  # that stand on the ground
+    step: float  # seconds from one frame to the next
+    speed: float  # metres per second over the ground
+    rotations: Array  # (K, n, 4) relative to rest; those of the hips are without meaning
+    hips: Array  # (K, 3) of the joint
+    hip_turns: Array  # (K, 4) its rotation
+    feet: Mapping[str, FootCycle]  # by leg
+    frames: tuple[int, int]  # first and last frame of the motion that are the period
 
     @property
     def period(self) -> float:
@@ -240,36 +208,22 @@ class Cycle:
 
 @dataclass(frozen=True, eq=False)
 class StandingFoot:
-    """A foot that stands, in the cycle's frame.
+    """A foot that stands, in the cycle's frame."""
 
-    Attributes:
-        place: (2,) of the ball; None for where the cycle has it then.
-        foot: (4,) rotation.
-        toe: (4,), or None.
-    """
-
-    place: Array | None
-    foot: Array
-    toe: Array | None
+    place: Array | None  # (2,) of the ball; None for where the cycle has it then
+    foot: Array  # (4,) rotation
+    toe: Array | None  # (4,), or None
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The pose of a figure before and after its walk, in the cycle's frame.
+    """The pose of a figure before and after its walk, in the cycle's frame."""
 
-    Attributes:
-        rotations: (n, 4) relative to rest; without meaning for the hips.
-        hips: (3,) of the joint.
-        hip_turn: (4,) rotation of the hips.
-        heads: (n, 3) of all joints.
-        feet: by leg.
-    """
-
-    rotations: Array
-    hips: Array
-    hip_turn: Array
-    heads: Array
-    feet: Mapping[str, StandingFoot]
+    rotations: Array  # (n, 4) relative to rest; without meaning for the hips
+    hips: Array  # (3,) of the joint
+    hip_turn: Array  # (4,) rotation of the hips
+    heads: Array  # (n, 3) of all joints
+    feet: Mapping[str, StandingFoot]  # by leg
 
 
 def cycle_of(
@@ -278,10 +232,7 @@ def cycle_of(
     """The cycle in a figure's motion.
 
     Args:
-        figure_map: of the figure on itself.
-        target: the figure.
         source: its motion; frames are evenly apart.
-        thresholds: when a foot is down.
 
     Raises:
         InvalidInput: it does not repeat, stays in place without ground that moves, or no foot is ever down.

@@ -25,39 +25,28 @@ MISSED = 1e-3
 
 @dataclass(frozen=True)
 class WalkMeasures:
-    """Quality of a walk.
+    """Quality of a walk."""
 
-    Attributes:
-        footfalls: count.
-        slide: largest distance of a ball from its footfall.
-        penetration: largest depth of a sole below the ground.
-        floating: largest height of a sole above the ground while its foot is down.
-        stretched: count of frames with a planted foot out of its leg's reach.
-        missed: largest distance out of reach.
-        flipped: count of frames with a knee on the other side of its average in the cycle.
-        turn, cycle_turn: largest turn of a joint, world, per second.
-        bend, cycle_bend: largest turn of a joint against its parent, per second.
-        airborne, cycle_airborne: most feet in the air at once.
-        jerk, cycle_jerk: 99th percentile of third differences of feet per second cubed, in leg lengths.
-        moved: largest shift of the hips for legs to reach.
-    """
-
-    footfalls: int
-    slide: float
-    penetration: float
-    floating: float
-    stretched: int
-    missed: float
-    flipped: int
+    footfalls: int  # count
+    slide: float  # largest distance of a ball from its footfall
+    penetration: float  # largest depth of a sole below the ground
+    floating: float  # largest height of a sole above the ground while its foot is down
+    stretched: int  # count of frames with a planted foot out of its leg's reach
+    missed: float  # largest distance out of reach
+    flipped: int  # count of frames with a knee on the other side of its average in the cycle
+    # Largest turn of a joint, world, per second.
     turn: float
     cycle_turn: float
+    # Largest turn of a joint against its parent, per second.
     bend: float
     cycle_bend: float
+    # Most feet in the air at once.
     airborne: int
     cycle_airborne: int
+    # 99th percentile of third differences of feet per second cubed, in leg lengths.
     jerk: float
     cycle_jerk: float
-    moved: float
+    moved: float  # largest shift of the hips for legs to reach
 
     def scaled(self, factor: float) -> WalkMeasures:
         """Return the same in another unit of length."""

@@ -38,21 +38,13 @@ FINEST = 400_000
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A smooth way in the plane.
+    """A smooth way in the plane."""
 
-    Attributes:
-        places: (P, 2) metres, `spacing` apart.
-        headings: (P,) radians from the X axis of the world, continuous.
-        spacing: metres along the way from one place to the next.
-        length: metres; beyond it, and before 0, the way goes straight on, or round again if closed.
-        closed: whether the end is the start.
-    """
-
-    places: Array
-    headings: Array
-    spacing: float
-    length: float
-    closed: bool
+    places: Array  # (P, 2) metres, `spacing` apart
+    headings: Array  # (P,) radians from the X axis of the world, continuous
+    spacing: float  # metres along the way from one place to the next
+    length: float  # metres; beyond it, and before 0, the way goes straight on, or round again if closed
+    closed: bool  # whether the end is the start
 
     def at(self, along: Array) -> tuple[Array, Array]:
         """(..., 2) places and (...,) headings at metres (...,)."""
@@ -219,8 +211,6 @@ def profile_along(
     """The ground along a way, from a stride before its first place to a stride beyond its last.
 
     Args:
-        cycle: whose leg and stride count.
-        way: looked at.
         height: of the curve at the first place, metres.
         ground: looked for below that, else above, then near the height so far.
         along: (F,) metres at which the figure is in each row.
@@ -281,11 +271,9 @@ def heights_along(
     """(P,) heights of the ground at metres (P,) of a way, not a number where there is none near.
 
     Args:
-        way: looked at.
         height: of the way at the place `start` of the grid; the ground is looked for below that, else above.
         ground: its rows (P,) are `rows`.
         grid: (P,) metres, increasing.
-        rows: (P,)
         start: place from which the ground is followed both ways.
         leg: metres; the ground is followed over steps of a part of that.
 
@@ -391,10 +379,7 @@ def fitted_strides(
     """Steps that fit the stairs and bends of a way.
 
     Args:
-        cycle: whose leg and step count.
-        way: along which.
         height: of the curve at `offset`, see `plan_walk`.
-        ground: in its first row.
         offset, end: metres along the way between which there is a walk.
 
     Raises:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import InvalidInput
-from ...limits.batch import BatchLimits
+from ...limits.shapes import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, clearing, grade_of, plane_of
@@ -92,40 +92,24 @@ SPEEDING = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Footfall:
-    """A foot that is down.
+    """A foot that is down."""
 
-    Attributes:
-        stance: phases between which it is, and where the cycle has it on the straight line.
-        shift: metres by which it is moved along the curve.
-        place: (3,) of the ground under the ball, world, in the row in which it comes down.
-        slope: (4,) from level to the plane on which heel and ball lie.
-        row: in which it comes down.
-    """
-
-    stance: Stance
-    shift: float
-    place: Array
-    slope: Array
-    row: int
+    stance: Stance  # phases between which it is, and where the cycle has it on the straight line
+    shift: float  # metres by which it is moved along the curve
+    place: Array  # (3,) of the ground under the ball, world, in the row in which it comes down
+    slope: Array  # (4,) from level to the plane on which heel and ball lie
+    row: int  # in which it comes down
 
 
 @dataclass(frozen=True, eq=False)
 class FootPlan:
-    """The motion of a foot, world space.
+    """The motion of a foot, world space."""
 
-    Attributes:
-        footfalls: in order.
-        balls: (F, 3) joint at the ball.
-        feet: (F, 4) rotations.
-        toes: (F, 4) rotations, or None.
-        down: (F,) index of the footfall, -1 in the air.
-    """
-
-    footfalls: Sequence[Footfall]
-    balls: Array
-    feet: Array
-    toes: Array | None
-    down: Indices
+    footfalls: Sequence[Footfall]  # in order
+    balls: Array  # (F, 3) joint at the ball
+    feet: Array  # (F, 4) rotations
+    toes: Array | None  # (F, 4) rotations, or None
+    down: Indices  # (F,) index of the footfall, -1 in the air
 
     def ankles(self, leg: WalkLeg) -> Array:
         """(F, 3) joint of the foot."""
@@ -134,46 +118,27 @@ class FootPlan:
 
 @dataclass(frozen=True, eq=False)
 class WalkPlan:
-    """A walk before legs are solved.
+    """A walk before legs are solved."""
 
-    Attributes:
-        rotations: (F, n, 4) relative to rest.
-        translations: (F, n, 3) relative to rest, model units.
-        feet: by leg.
-        moved: (F, 3) metres by which the hips are moved for legs to reach, world.
-        times: (F,) seconds.
-        phases: (F,) seconds of the cycle, not decreasing.
-        along: (F,) metres of the way.
-        reach: by leg, (F,) metres that it may be long from its hip to its ankle.
-    """
-
-    rotations: Array
-    translations: Array
-    feet: Mapping[str, FootPlan]
-    moved: Array
-    times: Array
-    phases: Array
-    along: Array
-    reach: Mapping[str, Array]
+    rotations: Array  # (F, n, 4) relative to rest
+    translations: Array  # (F, n, 3) relative to rest, model units
+    feet: Mapping[str, FootPlan]  # by leg
+    moved: Array  # (F, 3) metres by which the hips are moved for legs to reach, world
+    times: Array  # (F,) seconds
+    phases: Array  # (F,) seconds of the cycle, not decreasing
+    along: Array  # (F,) metres of the way
+    reach: Mapping[str, Array]  # by leg, (F,) metres that it may be long from its hip to its ankle
 
 
 @dataclass(frozen=True, eq=False)
 class _Lie:
-    """The plane that a body goes along.
+    """The plane that a body goes along."""
 
-    Attributes:
-        places: (F,) metres of the way under its middle.
-        heights: (F,) world heights there.
-        grades: (F, 2) by which it rises ahead and to the left, for a metre; 0 for an upright body.
-        centre: (3,) of the cycle's frame about which a body is turned to it.
-        is_long: whether it goes along the ground below several pairs of legs.
-    """
-
-    places: Array
-    heights: Array
-    grades: Array
-    centre: Array
-    is_long: bool
+    places: Array  # (F,) metres of the way under its middle
+    heights: Array  # (F,) world heights there
+    grades: Array  # (F, 2) by which it rises ahead and to the left, for a metre; 0 for an upright body
+    centre: Array  # (3,) of the cycle's frame about which a body is turned to it
+    is_long: bool  # whether it goes along the ground below several pairs of legs
 
     def height(self, rows: Indices, along: Array, aside: Array) -> Array:
         """(R,) heights of the plane at rows (R,), at metres of the way and metres to its left."""
@@ -225,13 +190,9 @@ def plan_walk(
     """The walk along a way; yields nothing between its parts, where it may be closed.
 
     Args:
-        cycle: what is walked.
-        way: along which.
         height: of the curve where the walk begins, world metres; the ground is looked for below it, else
             above.
         ground: what feet stand on; its rows are frames.
-        time: frames.
-        settings: how.
         strides: how long steps are; None: as in the cycle, from `settings.offset` on.
         standing: how the figure stands where it does; None: as in the cycle on average.
 
@@ -514,8 +475,6 @@ def _with_stands(
     """Stances with those of a foot that stands at the first and the last frame.
 
     Args:
-        stances: of the cycle.
-        time: frames.
         places: (2, 2) metres along and beside the way where it stands first and last.
         turn: of its stances there.
         moves: whether a foot that is down in the cycle then stands there too.
@@ -648,12 +607,7 @@ def _borne(down: Indices, times: Array, blend: float) -> Array:
 
 
 def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
-    """(F,) the last of some ascending rows before each of F, and the first at or after it; else the nearest.
-
-    Args:
-        rows: (n,), at least one.
-        count: F.
-    """
+    """(F,) the last of ascending rows before each of F, and the first at or after it; else the nearest."""
     after = np.searchsorted(rows, np.arange(count)).clip(0, len(rows) - 1)
     return rows[(after - 1).clip(0)], rows[after]
 
@@ -715,7 +669,6 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
 
     Args:
         level: (F,) heights of the ground over the ball where the ends are with angles (F,).
-        count: F.
         length: of the toes.
         lowest: the angle where the ground is nowhere that high. It is `BENT` where all of it is higher.
     """

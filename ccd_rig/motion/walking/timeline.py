@@ -26,18 +26,12 @@ BESIDE = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """F frames.
+    """F frames."""
 
-    Attributes:
-        times: (F,) seconds.
-        phases: (F,) seconds of the cycle, not decreasing.
-        shares: (F,) 0 where the figure stands, 1 where it walks.
-        start, stop: whether it stands at the first, and at the last.
-    """
-
-    times: Array
-    phases: Array
-    shares: Array
+    times: Array  # (F,) seconds
+    phases: Array  # (F,) seconds of the cycle, not decreasing
+    shares: Array  # (F,) 0 where the figure stands, 1 where it walks
+    # Whether it stands at the first, and at the last.
     start: bool
     stop: bool
 
@@ -48,7 +42,6 @@ def timeline(
     """Frames for a way.
 
     Args:
-        cycle: what is walked.
         length: metres that there are; `settings.cycles` may ask for fewer.
         seconds: from one frame to the next.
         settings: start, stop, ease and cycles count.

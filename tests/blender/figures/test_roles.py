@@ -141,7 +141,7 @@ def test_a_name_across_is_looked_up_among_the_names_not_searched_for(ext):
 
 def test_mirror_images_are_looked_for_among_few_bones(ext):
     """Two chains side by side: places are looked up in proportion to the bones."""
-    symmetry, role = (ext.module(f"ccd_rig.blender.figures.{name}") for name in ("symmetry", "role"))
+    structure, role = (ext.module(f"ccd_rig.blender.figures.{name}") for name in ("structure", "role"))
 
     class Places(dict):
         count = 0
@@ -158,8 +158,8 @@ def test_mirror_images_are_looked_for_among_few_bones(ext):
             for k, (above, name) in enumerate(pairwise(names)):
                 bones.append(role.RestBone(name, above, (x, float(k), 0.0), (x, k + 1.0, 0.0)))
         tree = role.SkeletonTree(bones)
-        places = Places(symmetry.joints(tree))
-        _, halves = symmetry._split(tree, places, Vector((1.0, 0.0, 0.0)), 0.0, 0.02 * length)
+        places = Places(structure.joints(tree))
+        _, halves = structure._split(tree, places, Vector((1.0, 0.0, 0.0)), 0.0, 0.02 * length)
         assert all(halves.partners[f"link{k}.L"] == f"link{k}.R" for k in range(length))
         counts.append(places.count)
     assert counts[1] < 2.5 * counts[0]

@@ -74,7 +74,7 @@ def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_ches
     assert above["toe.L"] == "foot_fk.L" and above["front_toe.R"] == "front_foot_fk.R"
     assert above["thigh_fk.L"] == joints.hips
     assert above["front_thigh_fk.L"] != joints.hips
-    joints.require(figure.skeleton, tuple(joints.sources.values()))
+    joints.require(figure.skeleton)
 
 
 def test_limbs_are_on_their_sides_and_get_the_weights_of_these(ext, source, target):

@@ -46,8 +46,8 @@ def test_a_bake_right_after_it_leaves_the_pose(ext, checks, scale, choices):
 def test_what_is_stretched_is_told_when_it_is_set_up(ext):
     rig = placed("stretched")
     rigs.activate(rig)
-    build, plan = (ext.module(f"ccd_rig.blender.set_up.{name}") for name in ("build", "plan"))
-    notes = build.set_up(bpy.context, rig, plan.Choices(list(plan.Group))).notes
+    build = ext.module("ccd_rig.blender.set_up")
+    notes = build.set_up(bpy.context, rig, build.Choices(list(build.Group))).notes
     assert any(UNEVEN in note for note in notes)
 
 

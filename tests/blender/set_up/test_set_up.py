@@ -484,7 +484,7 @@ def test_a_foot_is_set_up_whatever_way_its_leg_leads_at_rest(ext):
 
 
 def test_one_of_a_group_is_told_in_the_singular(ext):
-    plan = ext.module("ccd_rig.blender.set_up.plan")
+    plan = ext.module("ccd_rig.blender.set_up")
     rows = {
         plan.Group.HANDS: ["a"],
         plan.Group.FEET: ["b"],

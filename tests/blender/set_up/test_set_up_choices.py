@@ -218,7 +218,7 @@ def test_the_words_of_a_role_are_read_back(ext, kind):
 
 
 def test_a_guess_says_what_there_is_and_makes_nothing(ext):
-    build = ext.module("ccd_rig.blender.set_up.build")
+    build = ext.module("ccd_rig.blender.set_up")
     rig = rigs.metarig("basic_human")
     sure = build.guess(rig)
     assert sure.unsure == ()

@@ -387,7 +387,7 @@ def test_a_broken_file_changes_nothing(ext, tmp_path, change, words):
 )
 def test_a_long_version_makes_a_short_message(ext, version):
     files = ext.module("ccd_rig.blender.setup_files")
-    with pytest.raises(ext.core.RigError, match="'version' is ") as told:
+    with pytest.raises(ext.core.InvalidInput, match="'version' is ") as told:
         files.from_json(json.dumps({"format": files.FORMAT, "version": version}))
     assert len(str(told.value)) < 200
 
@@ -491,7 +491,7 @@ def test_two_constraints_of_one_name_are_refused(ext):
     files = ext.module("ccd_rig.blender.setup_files")
     data = json.loads(files.to_json(files.setup_of(dressed())))
     data["constraints"].append({"name": "Hand", "tip": "bone_2"})
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match=r"constraints\[0\] and .*\[2\] are both"):
+    with pytest.raises(ext.core.InvalidInput, match=r"constraints\[0\] and .*\[2\] are both"):
         files.from_json(json.dumps(data))
 
 
@@ -605,7 +605,7 @@ def test_what_is_wrong_is_shown_in_short(ext, place, value):
     for name in place[:-1]:
         part = part[name]
     part[place[-1]] = value
-    with pytest.raises(errors.RigError) as told:
+    with pytest.raises(errors.InvalidInput) as told:
         module.from_json(json.dumps(content))
     assert len(str(told.value)) < 300
 
@@ -627,7 +627,9 @@ def test_numbers_that_are_none_are_told(ext, number, place):
     assert place in text
     start = text.index(place) + len(place)
     spoilt = text[:start] + number + re.sub(r"^[-0-9.e]+", "", text[start:])
-    with pytest.raises(errors.RigError, match=r"the set-up is not JSON: .*(no number|too large|too many)"):
+    with pytest.raises(
+        errors.InvalidInput, match=r"the set-up is not JSON: .*(no number|too large|too many)"
+    ):
         files.from_json(spoilt)
 
 

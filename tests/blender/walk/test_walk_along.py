@@ -257,7 +257,7 @@ def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled
     for frame, z in ((1, 0.0), (150, 0.3)):
         ground.location.z = z
         ground.keyframe_insert("location", frame=frame)
-    module = ext.module("ccd_rig.blender.walk.walk")
+    module = ext.module("ccd_rig.blender.walk")
     choice, before = module.WalkChoice(meshes=(ground,)), contents(rig)
     steps = module.walk_steps(bpy.context.scene, rig, path, choice)
     first = next(steps)
@@ -276,7 +276,7 @@ def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled
 
 def test_closed_in_any_part_nothing_is_left(ext):
     rig, path, ground = walks.walk(ext), curve(*LINE), terrain(lambda x, y: 0.0, count=5)
-    module = ext.module("ccd_rig.blender.walk.walk")
+    module = ext.module("ccd_rig.blender.walk")
     choice, before = module.WalkChoice(cycle=rig.animation_data.action, meshes=(ground,)), contents(rig)
     for verb in ("evaluated", "solved", "checked"):  # how often each is told depends on the time
         steps = module.walk_steps(bpy.context.scene, rig, path, choice)
@@ -382,21 +382,21 @@ def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     """It goes back faster than the ground of the others: drawn walks have such feet."""
     rig = spider(wide="leg1.L", wider=3.0)
     path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
-    module = ext.module("ccd_rig.blender.walk.walk")
+    module = ext.module("ccd_rig.blender.walk")
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
     assert done.measures.slide < 5e-4
-    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.walk").warnings(done))
+    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk").warnings(done))
 
 
 def test_a_foot_that_is_never_down_is_told(ext):
     rig = spider(wide="leg1.L", wider=3.0, raised=0.9)
     path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
-    module = ext.module("ccd_rig.blender.walk.walk")
+    module = ext.module("ccd_rig.blender.walk")
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
     never = [name for name, foot in done.cycle.feet.items() if not foot.stances]
     assert never == ["left leg 2"]
-    told = ext.module("ccd_rig.blender.walk.walk").warnings(done)
+    told = ext.module("ccd_rig.blender.walk").warnings(done)
     assert any(each == "Never down in the cycle, and so never planted: 'left leg 2'" for each in told)
 
 
@@ -720,7 +720,7 @@ def test_a_walk_of_some_cycles_ends_at_the_last_key_at_most(ext, channels):
 
 def test_the_report_is_in_metres_by_the_scale_of_units(ext):
     """The same scene in centimetres: what was 2 m is 2 cm."""
-    walk = ext.module("ccd_rig.blender.walk.walk")
+    walk = ext.module("ccd_rig.blender.walk")
     rig = walks.walk(ext)
     rig.ccd_rig.walk.cycle = rig.animation_data.action
     rig.ccd_rig.walk.curve = curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0))
@@ -766,7 +766,7 @@ def test_a_cycle_that_plays_without_its_slot_is_walked(ext, channels, slot):
 
 
 def test_a_constraint_that_turns_a_walking_bone_is_named(ext):
-    walk = ext.module("ccd_rig.blender.walk.walk")
+    walk = ext.module("ccd_rig.blender.walk")
     rig = walks.walk(ext)
     limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
     rig.ccd_rig.walk.curve = curve(*LINE)
@@ -837,7 +837,7 @@ def test_the_walk_begins_on_the_floor_below_the_curve(ext):
 
 def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext):
     """One foot is put down a frame after the other is let go, and easing shows what is between."""
-    walk = ext.module("ccd_rig.blender.walk.walk")
+    walk = ext.module("ccd_rig.blender.walk")
     rig = walks.walk(ext)
     rig.ccd_rig.walk.curve = curve(*LINE)
     done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
@@ -848,7 +848,7 @@ def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext):
 @pytest.mark.parametrize("stands", ["CYCLE", "ACTION"])
 def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, channels, stands):
     """Keys of the object turn it after the cycle; the walk begins where it rests again."""
-    walk = ext.module("ccd_rig.blender.walk.walk")
+    walk = ext.module("ccd_rig.blender.walk")
     rig, feet = walks.walk(ext), []
     cycle, group = rig.animation_data.action, rig.ccd_rig.walk
     group.curve, group.cycle, group.frame_start = curve(*LINE), cycle, 100

@@ -52,7 +52,7 @@ def test_the_same_as_the_operator(main, shot, tmp_path, ext):
     bpy.context.view_layer.objects.active = rig
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.height = "HEIGHT", 0.25
     rig.ccd_rig.walk.curve = bpy.data.objects["Path"]
-    walk = ext.module("ccd_rig.blender.walk.walk")
+    walk = ext.module("ccd_rig.blender.walk")
     done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
     found = json.loads(json.dumps(walk.as_values(done)))
     for name in ("frames", "cycle", "legs", "footfalls", "stretched", "flipped"):

@@ -8,17 +8,12 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.body_motions import ROOM, Motion, blend, hinge_limit, swing_limit, turned_toward
+from ccd_rig.limits.body_motions import ROOM, blend, hinge_limit, swing_limit, turned_toward
 from ccd_rig.limits.shapes import contains
 
 FRONT, UP, OUT = Vector((0, -1, 0)), Vector((0, 0, 1)), Vector((1, 0, 0))
 DEGREE = math.radians(1.0)
-LEG = (  # a bone that hangs down
-    Motion(FRONT, 120 * DEGREE),
-    Motion(-FRONT, 30 * DEGREE),
-    Motion(OUT, 45 * DEGREE),
-    Motion(-OUT, 20 * DEGREE),
-)
+LEG = (FRONT, 120 * DEGREE, 30 * DEGREE), (OUT, 45 * DEGREE, 20 * DEGREE)  # a bone that hangs down
 DOWN = Quaternion((1, 0, 0), -math.pi / 2)  # a bone along -Z
 
 
@@ -31,24 +26,24 @@ def swung(rest, toward, degrees):
 @pytest.mark.parametrize("roll", [0, 90, 180, -90])
 def test_each_side_goes_as_far_as_its_motion(roll):
     rest = DOWN @ Quaternion((0, 1, 0), roll * DEGREE)
-    limit, is_exact = swing_limit(rest, LEG, (-0.3, 0.4))
+    limit, is_exact = swing_limit(rest, *LEG, (-0.3, 0.4))
     assert is_exact
     assert limit.twist == (-0.3, 0.4)
-    for toward, angle in LEG:
-        assert contains(limit, swung(rest, toward, angle / DEGREE - 0.1))
-        assert not contains(limit, swung(rest, toward, angle / DEGREE + 0.1))
+    for toward, angle in ((FRONT, 120), (-FRONT, 30), (OUT, 45), (-OUT, 20)):
+        assert contains(limit, swung(rest, toward, angle - 0.1))
+        assert not contains(limit, swung(rest, toward, angle + 0.1))
 
 
 @pytest.mark.parametrize("roll", [-20, 10, 25])
 def test_a_bone_rolled_a_little_has_the_same_sides(roll):
-    straight, _ = swing_limit(DOWN, LEG, None)
-    rolled, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), roll * DEGREE), LEG, None)
+    straight, _ = swing_limit(DOWN, *LEG, None)
+    rolled, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), roll * DEGREE), *LEG, None)
     assert is_exact
     assert rolled == straight
 
 
 def test_a_bone_rolled_between_its_motions_has_sides_between_them():
-    limit, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), 45 * DEGREE), LEG, None)
+    limit, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), 45 * DEGREE), *LEG, None)
     assert not is_exact
     sides = limit.swing
     found = sorted(abs(s) / DEGREE for s in (sides.x_lower, sides.x_upper, sides.z_lower, sides.z_upper))
@@ -57,7 +52,7 @@ def test_a_bone_rolled_between_its_motions_has_sides_between_them():
 
 def test_a_motion_that_rest_is_past_leaves_some_room_on_its_side():
     """Such a rest is not the pose that the range counts from."""
-    limit, _ = swing_limit(DOWN, (Motion(FRONT, -0.2), *LEG[1:]), None)
+    limit, _ = swing_limit(DOWN, (FRONT, -0.2, 30 * DEGREE), LEG[1], None)
     assert contains(limit, Quaternion())
     assert contains(limit, swung(DOWN, FRONT, ROOM / DEGREE - 0.1))
     assert not contains(limit, swung(DOWN, FRONT, ROOM / DEGREE + 0.1))
@@ -65,7 +60,7 @@ def test_a_motion_that_rest_is_past_leaves_some_room_on_its_side():
 
 def test_a_motion_along_the_bone_is_refused():
     with pytest.raises(InvalidInput, match="along one of its own motions"):
-        swing_limit(DOWN, (Motion(UP, 1.0), *LEG[1:]), None)
+        swing_limit(DOWN, (UP, 1.0, 1.0), LEG[1], None)
 
 
 def test_a_hinge_turns_about_an_axis_of_the_body():

@@ -65,17 +65,6 @@ def test_a_swing_along_one_axis_moves_one_side():
     assert (result.x_upper, result.z_lower, result.z_upper) == (0.6, 0.0, 0.8)
 
 
-@pytest.mark.parametrize("limit", [Hinge(AXIS, 0.0, 1.0), SwingTwist(None, (0.0, 1.0))])
-def test_without_a_border_there_is_no_rim(limit):
-    with pytest.raises(InvalidInput, match="no border"):
-        limit.with_rim_at(Quaternion())
-
-
-def test_without_an_angle_there_is_no_bound():
-    with pytest.raises(InvalidInput, match="no smallest and largest"):
-        SwingTwist(Cone(1.0)).with_bound_at(Quaternion(), True)
-
-
 def test_at_rest_an_ellipse_has_no_side():
     with pytest.raises(InvalidInput, match="does not swing"):
         SwingTwist(Ellipse(-1, 1, -1, 1)).with_rim_at(Quaternion((0.0, 1.0, 0.0), math.pi / 3))

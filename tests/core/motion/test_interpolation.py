@@ -162,26 +162,6 @@ def test_input_is_not_changed():
     assert np.array_equal(keys, kept)
 
 
-@pytest.mark.parametrize(
-    ("frames", "rotations", "wanted", "words"),
-    [
-        ([], np.zeros((0, 1, 4)), [0], "at least one"),
-        ([0, 1], np.ones((3, 1, 4)), [0], "shape"),
-        ([0, 1], np.ones((2, 4)), [0], "shape"),
-        ([1, 0], np.ones((2, 1, 4)), [0], "increase"),
-        ([0, 0], np.ones((2, 1, 4)), [0], "increase"),
-        ([0, 1], np.ones((2, 1, 4)), [2], "frame 2 lies outside"),
-        ([0, 1], np.ones((2, 1, 4)), [math.nan], "outside"),
-        ([3, 4], np.stack([np.ones((1, 4)), np.zeros((1, 4))]), [3], "joint 0 at frame 4"),
-        ([3, 4], np.stack([np.ones((1, 4)), np.full((1, 4), math.nan)]), [3], "joint 0 at frame 4"),
-        ([3, 4], np.stack([np.ones((1, 4)), np.full((1, 4), 1e200)]), [3], "joint 0 at frame 4"),
-    ],
-)
-def test_slerp_refuses_what_it_cannot_take(frames, rotations, wanted, words):
-    with pytest.raises(InvalidInput, match=words):
-        slerp_rotations(frames, rotations, wanted)
-
-
 def test_the_least_lift_is_smooth_and_nowhere_below_what_is_needed():
     """No curve through the same points bends less: its forces only push, and only where it is held up."""
     times = np.arange(40.0)

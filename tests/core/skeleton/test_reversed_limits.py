@@ -63,9 +63,6 @@ def test_reversed_kinds():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ReversedLimit("hinge", (1.0, 0.0, 0.0, 0.0)), "ReversedLimit.limit"),
-        (lambda: ReversedLimit(Hinge((1, 0, 0), 0, 1), (0.0, 0.0, 0.0, 0.0)), "ReversedLimit.frame is zero"),
-        (lambda: ReversedLimit(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0)), "ReversedLimit.frame has 3"),
         (lambda: Slide((0, 0, 0), 0.0, 1.0), "Slide.axis is zero"),
         (lambda: Slide((0, 1, 0), 1.0, 0.0), "lower .* above upper .*model's unit"),
         (lambda: Slide((0, 1, 0), math.nan, 0.0), "Slide.lower"),

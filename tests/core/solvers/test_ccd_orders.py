@@ -23,8 +23,7 @@ from ccd_rig.goals import (
 from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
 from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus, Sweep
-from ccd_rig.skeleton.coupled_offset import CoupledOffset
-from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.joints import CoupledOffset, Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.problem_tables import measure

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from chains import FLOAT32, Z, legal_pose, random_skeleton, straight, tail, tip
+from chains import FLOAT32, Z, entry_from_pose, legal_pose, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
@@ -17,7 +17,7 @@ from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
+from ccd_rig.skeleton.pose_library import PoseEntry
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.restarts import FIRST_SPREAD, LAST_SPREAD, LIBRARY, StartSpace, starts
 from ccd_rig.solvers.solve import solve

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.batch import BatchLimits
-from ccd_rig.limits.shapes import Hinge
+from ccd_rig.limits.shapes import BatchLimits, Hinge
 from ccd_rig.motion.contacts import LEVEL, Phase
 from ccd_rig.motion.retargeting import feet, stances
 from ccd_rig.motion.retargeting.feet import (

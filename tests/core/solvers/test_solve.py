@@ -7,7 +7,18 @@ import math
 import random
 
 import pytest
-from chains import FLOAT32, SOLVE, Z, legal_pose, random_rotation, random_skeleton, straight, tail, tip
+from chains import (
+    FLOAT32,
+    SOLVE,
+    Z,
+    entry_from_pose,
+    legal_pose,
+    random_rotation,
+    random_skeleton,
+    straight,
+    tail,
+    tip,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
@@ -25,7 +36,6 @@ from ccd_rig.settings import Solver, SolverSettings, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.skeleton.pose_library import entry_from_pose
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
 

@@ -7,8 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ccd_rig.limits.batch import BatchLimits
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
+from ccd_rig.limits.shapes import (
+    BatchLimits,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    ReversedLimit,
+    SwingTwist,
+)
 
 Array = NDArray[np.float64]
 PI = math.pi

@@ -9,8 +9,7 @@ import pytest
 from arrays import KINDS, PI, ROUNDED, about, dots, hard_rotations, random_limit, uniform
 
 from ccd_rig.kernel import LIMIT_WIDTH, nearest_of_many, project_rotation
-from ccd_rig.limits.batch import BatchLimits
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
+from ccd_rig.limits.shapes import BatchLimits, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ccd_rig.maths.rotations import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")

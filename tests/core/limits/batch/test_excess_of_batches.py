@@ -10,8 +10,8 @@ import pytest
 from arrays import KINDS, about, hard_rotations, random_limit
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import (
+    BatchLimits,
     Cone,
     Ellipse,
     EulerBox,

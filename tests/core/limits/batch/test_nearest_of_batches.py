@@ -26,8 +26,17 @@ from arrays import (
 )
 from seeds import few_and_all
 
-from ccd_rig.limits.batch import BatchLimits
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, swing_axes
+from ccd_rig.limits.shapes import (
+    BatchLimits,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    ReversedLimit,
+    SwingTwist,
+    swing_axes,
+)
 from ccd_rig.maths.rotations import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")

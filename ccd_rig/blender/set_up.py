@@ -1,48 +1,296 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a figure's constraints with targets and poles, and the ranges of its joints."""
+"""Set-up of a figure in one step: constraints, targets, poles, ranges of joints.
+
+Roles of bones and choices of the user -> planned constraints -> constraints with targets.
+"""
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import bpy
 from mathutils import Vector
 
-from ...errors import CCDRigError, RigError
-from ...limits.fitting import loosened
-from ...limits.shapes import Hinge
-from ...solvers.soft_reach import SOFTNESS
-from ...solvers.stepping import result_of
-from .. import checks
-from ..bake import target_motion
-from ..figures import control_bones, recognition, rigify
-from ..figures.role import Figure, Kind, Part, RestBone, Side, SkeletonTree
-from ..figures.structure import AXES, IN_LINE
-from ..figures.symmetry import halves
-from ..keys import channels
-from ..limit_sources import motion, presets
-from ..properties import constraint_list, new_constraints
-from ..properties.constraint_values import Holds
-from ..properties.limits import store_limits
-from ..properties.names import named, sentence
-from ..properties.new_constraints import NewTarget, Target, make_targets
-from ..properties.solver_settings import solver_settings
-from ..rig import clamps
-from ..scene.evaluation import shown_range
-from ..scene.targets import orthonormal
-from .plan import Choices, Group, PlannedRow, Ranges, SetUpResult, planned_rows
+from ..errors import CCDRigError, RigError
+from ..limits.fitting import loosened
+from ..limits.shapes import Hinge
+from ..solvers.soft_reach import SOFTNESS
+from ..solvers.stepping import result_of
+from . import checks
+from .bake import target_motion
+from .figures import control_bones, recognition, rigify
+from .figures.recognition import RIGIFY
+from .figures.role import (
+    FRONT_PARTS,
+    LEG_PARTS,
+    SIDES,
+    Figure,
+    Kind,
+    Part,
+    RestBone,
+    Role,
+    Side,
+    SkeletonTree,
+)
+from .figures.structure import ANKLE, AXES, IN_LINE, halves
+from .keys import channels
+from .limit_sources import blender_limits, presets
+from .properties import constraint_list, new_constraints
+from .properties.constraint_values import Holds
+from .properties.limits import store_limits
+from .properties.names import named, sentence
+from .properties.new_constraints import NewTarget, Target, make_targets
+from .properties.solver_settings import solver_settings
+from .rig import clamps
+from .scene.evaluation import shown_range
+from .scene.targets import orthonormal
+
+PAW = 0.1
+"""Largest height of an animal's toe that stands on the ground, in the leg's height."""
+
+
+class Group(enum.StrEnum):
+    """Part of a figure that the user chooses."""
+
+    HANDS = "hands"
+    FEET = "feet"
+    HEAD = "head"
+    HIPS = "hips"
+    TAIL = "tail"
+    WINGS = "wings"
+
+
+SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
+"""Words for one of a group."""
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """Constraint to make."""
+
+    group: Group  # of the figure
+    role: Role  # of its bone
+    tip: str  # name of its bone
+    top: str  # name of the first bone of its chain
+    use_tail: bool = False  # whether the tail of the bone reaches the target, or its head
+    copies_rotation: bool = True  # whether the bone copies the target's rotation
+    bend: str = ""  # bone that starts at the knee or elbow; empty for chains without a pole
+    reaches: bool = True  # whether the end of the bone reaches the target
+    slides: bool = False  # whether the bone also slides, as the root of a figure
+
+
+def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
+    """Plan the constraints of a figure; none without known roles.
+
+    Args:
+        bones: all bones of the armature, in a space whose Z points up.
+    """
+    tree = SkeletonTree(bones)
+    rows = [*_hips(figure, tree), *_head(figure, tree), *_arms(figure), *_legs(figure, tree)]
+    rows += [*_many_legs(figure), *_chains(figure, tree, Part.TAIL, Group.TAIL)]
+    rows += _chains(figure, tree, Part.WING, Group.WINGS)
+    return [row for row in rows if tree.path(row.top, row.tip)]
+
+
+def _hips(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    """Plan a constraint for the bone above legs and head, which slides."""
+    hips = figure.bones(Part.HIPS)[:1]
+    if figure.kind is Kind.CHAIN or not hips:
+        return
+    carrier = hips[0]
+    if figure.family != RIGIFY:
+        for above in (*figure.bones(Part.SPINE)[:1], *figure.bones(Part.HEAD)[:1]):
+            carrier = tree.common(carrier, above) or carrier
+        free = (name for name in tree.ancestors(carrier) if not tree.bones[name].connected)
+        carrier = next(free, carrier)
+    yield PlannedRow(Group.HIPS, figure.roles[hips[0]], carrier, carrier, slides=True)
+
+
+def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    for name in figure.bones(Part.HEAD)[:1]:
+        neck = [*figure.bones(Part.SPINE), *figure.bones(Part.NECK), name]
+        above = [bone for bone in neck if tree.is_below(name, bone)]
+        # Controls of a generated neck and head are no parents of each other.
+        reaches = figure.family != RIGIFY and above[0] != name
+        top = above[0] if reaches else name
+        yield PlannedRow(Group.HEAD, figure.roles[name], name, top, reaches=reaches)
+
+
+def _arms(figure: Figure) -> Iterator[PlannedRow]:
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.HAND})
+    for number in numbers:
+        for side in SIDES:
+            upper, lower, hand = (
+                figure.bones(part, side, number) for part in (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+            )
+            if upper and hand:
+                bend = lower[0] if lower else ""
+                yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
+
+
+def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    for pieces in (LEG_PARTS[1:], FRONT_PARTS):
+        for side in SIDES:
+            thigh, shin, foot, toe = (figure.bones(part, side) for part in pieces)
+            if thigh and foot:
+                flat = figure.kind is Kind.HUMAN and _is_flat(tree, thigh[0], foot[0], toe)
+                tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
+                bend = shin[0] if shin else ""
+                yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
+            elif thigh and shin:
+                yield PlannedRow(
+                    Group.FEET,
+                    figure.roles[shin[-1]],
+                    shin[-1],
+                    thigh[0],
+                    use_tail=True,
+                    copies_rotation=False,
+                    bend=shin[0],
+                )
+
+
+def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
+    """Bone of an animal's foot that stands on the ground: the foot bone's heel is above it."""
+    low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
+    hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
+    return hanging[0] if hanging else foot
+
+
+def _is_flat(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
+    """Whether a foot extends its leg by little, in any orientation: else its heel is above the ground."""
+    leg, whole = (
+        Vector(tree.bones[end].head) - Vector(tree.bones[thigh].head) for end in (foot, (foot, *toes)[-1])
+    )
+    along: float = whole.dot(leg.normalized())
+    return leg.length > (1.0 - ANKLE) * along
+
+
+def _height(tree: SkeletonTree, name: str) -> float:
+    """Height of a bone's head above the lowest head."""
+    return tree.bones[name].head[2] - min(bone.head[2] for bone in tree.bones.values())
+
+
+def _many_legs(figure: Figure) -> Iterator[PlannedRow]:
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.LEG})
+    for number in numbers:
+        for side in SIDES:
+            leg = figure.bones(Part.LEG, side, number)
+            if len(leg) > 1:
+                role = figure.roles[leg[-1]]
+                yield PlannedRow(
+                    Group.FEET, role, leg[-1], leg[0], use_tail=True, copies_rotation=False, bend=leg[1]
+                )
+
+
+def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Iterator[PlannedRow]:
+    keys = sorted({(role.number, role.side) for role in figure.roles.values() if role.part is part})
+    for number, side in keys:
+        whole = figure.bones(part, side, number)
+        # Parents of a generated rig's controls may be no controls, which ends a row early.
+        rows = [[name for name in whole[: k + 1] if tree.is_below(whole[k], name)] for k in range(len(whole))]
+        row = max(reversed(rows), key=len)
+        if len(row) > 1:
+            role = figure.roles[row[-1]]
+            yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)
+
+
+class Ranges(enum.StrEnum):
+    """Use of the preset's ranges for joints."""
+
+    NONE = "NONE"
+    COMFORT = "COMFORT"
+    """Comfort regions, which joints leave only for their targets."""
+    HINGES = "HINGES"
+    """Limits of knees and elbows alone."""
+    LIMITS = "LIMITS"
+    """Limits."""
+
+
+RANGES = (
+    (Ranges.NONE, "Free", "No range: joints turn freely"),
+    (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
+    (
+        Ranges.HINGES,
+        "Knees and Elbows",
+        "Limits of knees and elbows, so that they bend to one side; all else turns freely",
+    ),
+    (Ranges.LIMITS, "Limits", "Limits: joints never go further, even if a target is missed"),
+)
+"""Labels and tooltips of `Ranges`."""
+
+ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices of the user.
+
+    Attributes:
+        groups: that get constraints.
+        poles: objects that knees and elbows point at, where they bend to now; without it limbs that are
+            straight get them, since nothing else tells their side.
+        turn_hands: hands turn as their targets do; else they stay as they are on their forearms.
+        ranges: what joints of the chains without a range get from the preset for such a figure.
+        plant: hold feet where they are in the world and let hips follow, instead of targets for feet.
+        follow_motion: where the figure is animated, key targets along its motion over the scene's range: a
+            bake then leaves it as it is until a target is moved.
+        roles: {bone: words of a role that replaces the recognised one}; empty words for none.
+        control_bones: make targets and poles as bones of the armature, with a bone collection and shapes of
+            their own, instead of empties.
+    """
+
+    groups: Collection[Group]
+    poles: bool = False
+    turn_hands: bool = False
+    ranges: Ranges = Ranges.NONE
+    plant: bool = False
+    follow_motion: bool = True
+    roles: Mapping[str, str] = field(default_factory=dict)
+    control_bones: bool = False
+
+
+@dataclass
+class SetUpResult:
+    """Result of a set-up."""
+
+    kind: Kind  # of the figure
+    family: str  # of its bones' names; empty if it was recognised by structure
+    available: tuple[Group, ...] = ()  # groups of the figure
+    carrier: str = ""  # name of the figure's root bone; empty if there is none
+    rows: dict[Group, list[str]] = field(default_factory=dict)  # {group: names of its new constraints}
+    poles: int = 0  # number of new poles
+    is_planted: bool = False  # whether planted feet shift the hips
+    notes: list[str] = field(default_factory=list)  # messages to the user, without a full stop
+    # {bone: (words of its role, words of the recognised role)}; empty words for none. Of generated rigs
+    # controls with a role alone.
+    roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def words(self) -> str:
+        """Summary, such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
+        counts = [_counted(group, len(names)) for group, names in self.rows.items()]
+        if self.poles:
+            counts.append(f"{self.poles} pole{'' if self.poles == 1 else 's'}")
+        name = f"{self.family} {self.kind}".strip()
+        return f"{name[:1].upper()}{name[1:]}: {', '.join(counts)}"
+
+
+def _counted(group: Group, count: int) -> str:
+    return str(group) if group in ONE else f"{count} {SINGULAR[group] if count == 1 else group}"
+
+
+# Ranges of joints -------------------------------------------------------------------------------------------
 
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)
 """Radians of sideways swing that a hinge gets if its bone copies a target's rotation."""
 HINGES = (Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN)
 """Parts whose first joint is an elbow or a knee."""
-FREE = "NONE"
-"""Kind of a limit without effect."""
 
 
 def apply(
@@ -55,13 +303,13 @@ def apply(
     notes = []
     if figure.kind in PRESETS:
         limbs = [row for row in rows if row.group not in (Group.HIPS, Group.TAIL)]
-        names = [name for row in limbs for name in _chain(armature_object, row)]
+        names = [bone.name for row in limbs for bone in _chain(armature_object, row)]
         if ranges is Ranges.HINGES:
             names = [name for name in names if name in figure.roles and figure.roles[name].part in HINGES]
         turned = {row.tip for row in limbs if row.copies_rotation}
         notes += _apply(armature_object, names, turned, PRESETS[figure.kind], ranges)
     tails = [row for row in rows if row.group is Group.TAIL and ranges is not Ranges.HINGES]
-    names = [name for row in tails for name in _chain(armature_object, row)]
+    names = [bone.name for row in tails for bone in _chain(armature_object, row)]
     return notes + _apply(armature_object, names, set(), "TAIL", ranges)
 
 
@@ -75,7 +323,7 @@ def _apply(
     bones = [
         bone
         for bone in armature_object.pose.bones
-        if bone.name in names and bone.ccd_rig.limit.kind == bone.ccd_rig.comfort.region.kind == FREE
+        if bone.name in names and bone.ccd_rig.limit.kind == bone.ccd_rig.comfort.region.kind == "NONE"
     ]
     if not bones:
         return []
@@ -88,7 +336,7 @@ def _apply(
             # A paw cannot copy a target's rotation about a single axis.
             limits[bone] = loosened(limit, ASIDE) or limit
     limits, for_pose = presets.widened_limits(limits, presets.present_rotations(bones), "the present pose")
-    limits, for_motion = presets.widened_limits(limits, motion.played_rotations(bones), "the motion")
+    limits, for_motion = presets.widened_limits(limits, blender_limits.played_rotations(bones), "the motion")
     if ranges is Ranges.COMFORT:
         store_limits({}, limits)
     else:
@@ -96,9 +344,10 @@ def _apply(
     return [*notes, *for_pose, *for_motion]
 
 
-def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[str]:
-    names = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
-    return names[: names.index(row.top) + 1]
+def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[bpy.types.PoseBone]:
+    """Return the bones of a planned chain, tip first."""
+    bones = list(constraint_list.chain(armature_object, row.tip))
+    return bones[: [bone.name for bone in bones].index(row.top) + 1]
 
 
 def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result: SetUpResult) -> None:
@@ -108,7 +357,9 @@ def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result
     """
     rows = armature_object.ccd_rig.constraints
     names = [name for group in result.rows.values() for name in group if rows[name].target is not None]
-    if not names or not is_animated(armature_object, names):
+    chains = (constraint_list.chain_of(armature_object, rows[name]) for name in names)
+    starts = tuple({bone.path_from_id() + "." for chain in chains for bone in chain})
+    if not any(path.startswith(starts) for path in channels.played_paths(armature_object)):
         return
     context.view_layer.update()
     try:
@@ -117,14 +368,6 @@ def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result
         result.notes.append(f"Targets stand still: {error}")
         return
     result.notes.append(f"Targets follow the motion at {count} frames")
-
-
-def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:
-    """Whether bones of the constraints' chains have keys in the playing animation."""
-    rows = armature_object.ccd_rig.constraints
-    chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
-    starts = tuple({bone.path_from_id() + "." for chain in chains for bone in chain})
-    return any(path.startswith(starts) for path in channels.played_paths(armature_object))
 
 
 def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
@@ -164,8 +407,6 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
     The pole is on the side of the sum of all bends, as in `skeleton.kinematics.chain_bend`.
 
     Args:
-        evaluated: the posed armature.
-        row: a constraint with a bend.
         front: direction that the figure faces, world space, for straight limbs.
     """
     line, asides = _bends(evaluated, row)
@@ -204,10 +445,7 @@ def _knee(row: PlannedRow, front: Vector) -> Vector:
 def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[Vector]]:
     """Return the line from a limb's root to its end and the inner joints' offsets from it, world space."""
     world, tip = evaluated.matrix_world, evaluated.pose.bones[row.tip]
-    chain = [tip]
-    while chain[-1].name != row.top:
-        chain.append(chain[-1].parent)
-    heads = [world @ bone.head for bone in reversed(chain)]
+    heads = [world @ bone.head for bone in reversed(_chain(evaluated, row))]
     start, end = heads[0], world @ (tip.tail if row.use_tail else tip.head)
     line = end - start
     if line.length < 1e-9:
@@ -237,16 +475,6 @@ def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
 PIECES = (Part.UPPER_ARM, Part.LOWER_ARM, Part.THIGH, Part.SHIN, Part.FRONT_THIGH, Part.FRONT_SHIN)
 
 
-def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
-    """Whether constraints of Blender's act on bones of a chain."""
-    for bone in constraint_list.chain(armature_object, row.tip):
-        if any(clamps.acting_constraints(bone)):
-            return True
-        if bone.name == row.top:
-            break
-    return False
-
-
 def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
     """Nearest ancestor, or the bone itself, with keys in the playing animation; empty for none."""
     paths = channels.played_paths(armature_object)
@@ -262,14 +490,10 @@ def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[Pl
     """Lock pieces of one thigh, shin or arm that are in line at rest, by Stiffness 1, and return notes."""
     locked = []
     for row in rows:
-        following: bpy.types.PoseBone | None = None
-        for bone in constraint_list.chain(armature_object, row.tip):
-            if following is not None and _is_piece(figure, bone, following):
+        for following, bone in pairwise(_chain(armature_object, row)):
+            if _is_piece(figure, bone, following):
                 bone.ccd_rig.stiffness = 1.0
                 locked.append(bone.name)
-            if bone.name == row.top:
-                break
-            following = bone
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
 
 
@@ -290,7 +514,7 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
     driven = {curve.data_path for curve in channels.drivers_of(armature_object)}
     paths = channels.played_paths(armature_object) | driven
     for row in rows:
-        switch = armature_object.pose.bones.get(rigify.limb_parent(row.top))
+        switch = armature_object.pose.bones.get(row.top.replace("_fk", "_parent", 1))
         if switch is None or not isinstance(switch.get(rigify.IK_FK), bool | int | float):
             continue
         path = f'{switch.path_from_id()}["{rigify.IK_FK}"]'
@@ -313,17 +537,21 @@ ROOM = 1.0
 def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool) -> Any:
     """Add a constraint without its target."""
     row = constraint_list.add(armature_object, planned.tip, planned.tip)
-    armature_object.ccd_rig.active_index = (
-        0  # with the new row: an index alone would count as a user's choice
-    )
-    chain = [each.name for each in constraint_list.chain(armature_object, planned.tip)]
-    row.chain_length = chain.index(planned.top) + 1
+    armature_object.ccd_rig.active_index = 0  # with the new row: alone it would count as a user's choice
+    row.chain_length = len(_chain(armature_object, planned))
     row.use_tail, row.use_position = planned.use_tail, planned.reaches
     row.soft = SOFTNESS if planned.reaches and not planned.slides else 0.0
     if planned.copies_rotation:
         row.rotation = "ORIENTATION"
     if planned.slides and not plants:  # planted feet shift the root bone
-        _let_slide(armature_object, planned.tip)
+        bones = armature_object.data.bones
+        points = [point for each in bones for point in (each.head_local, each.tail_local)]
+        spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
+        room = ROOM * Vector(spans).length
+        joint = armature_object.pose.bones[planned.tip].ccd_rig
+        joint.slide_is_made = not any(joint.use_slide)
+        joint.use_slide = (True, True, True)
+        joint.slide_lower, joint.slide_upper = (-room,) * 3, (room,) * 3
     return row
 
 
@@ -342,26 +570,6 @@ def new_target(evaluated: bpy.types.Object, planned: PlannedRow, carrier: Target
     )
 
 
-def new_pole(planned: PlannedRow, place: Vector, carrier: Target | int | None) -> NewTarget:
-    """Describe a pole; at rest it is beside the bone that begins at the knee or elbow."""
-    side = planned.role.side
-    return NewTarget(
-        f"Pole {planned.tip}", planned.tip, place, None, "PLAIN_AXES", side, planned.bend, carrier
-    )
-
-
-def _let_slide(armature_object: bpy.types.Object, name: str) -> None:
-    """Let a bone slide along all axes, by `ROOM`."""
-    bone = armature_object.pose.bones[name]
-    points = [point for each in armature_object.data.bones for point in (each.head_local, each.tail_local)]
-    spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
-    room = ROOM * Vector(spans).length
-    joint = bone.ccd_rig
-    joint.slide_is_made = not any(joint.use_slide)
-    joint.use_slide = (True, True, True)
-    joint.slide_lower, joint.slide_upper = (-room,) * 3, (room,) * 3
-
-
 WANTED = {
     Kind.HUMAN: (Group.HANDS, Group.FEET, Group.HEAD, Group.HIPS),
     Kind.QUADRUPED: (Group.FEET, Group.HEAD, Group.HIPS),
@@ -370,10 +578,8 @@ WANTED = {
     Kind.MANY_LEGS: (Group.FEET,),
     Kind.FISH: (Group.HEAD,),
 }
-ENDS = (
-    *(Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE),
-    *(Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG),
-)
+FEET = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
+ENDS = (*FEET, Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG)
 """Parts whose descendants are details."""
 
 
@@ -405,7 +611,7 @@ def unknown_bones(
     groups = {row.group for row in planned}
     missing = [group for group in WANTED.get(figure.kind, ()) if group not in groups]
     notes = [f"Not recognised: {', '.join(missing)}"] if missing else []
-    if figure.family != recognition.RIGIFY:
+    if figure.family != RIGIFY:
         odd = [bone.name for bone in armature_object.data.bones if _begins_odd_row(bone, figure)]
         notes += [f"Left as they are: {named(odd)}"] if odd else []
     return notes
@@ -424,7 +630,6 @@ def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
 
 CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
 """Groups whose targets follow the hips."""
-KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 
 @dataclass(frozen=True)
@@ -447,17 +652,13 @@ def guess(armature_object: bpy.types.Object) -> Guess:
     bones = recognition.rest_bones(armature_object)
     figure = recognition.recognise(bones, rigify.is_generated(armature_object.data))
     groups = tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))
-    listed = figure.roles if figure.family == recognition.RIGIFY else [bone.name for bone in bones]
+    listed = figure.roles if figure.family == RIGIFY else [bone.name for bone in bones]
     unsure = recognition.untold(figure, bones) if groups else ()
     return Guess({name: _role_words(figure, name) for name in listed}, groups, unsure)
 
 
 def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> SetUpResult:
     """Make the chosen constraints. Bones with a constraint keep it.
-
-    Args:
-        context: its scene gets the targets.
-        armature_object: the figure in its present pose.
 
     Raises:
         RigError: no figure is recognised, or no constraint is left to make; nothing was changed.
@@ -473,7 +674,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier
     )
     controls = {**recognised.roles, **figure.roles}
-    listed = controls if figure.family == recognition.RIGIFY else [bone.name for bone in bones]
+    listed = controls if figure.family == RIGIFY else [bone.name for bone in bones]
     result.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
     if uneven := checks.uneven_scale(armature_object.matrix_world, armature_object.name):
         result.notes.append(sentence(uneven))
@@ -546,16 +747,18 @@ def _add_rows(
         bends = row.bend and (choices.poles or needs_pole(evaluated, row, front))
         place = pole_place(evaluated, row, front) if bends else None
         if place is not None:
-            goes_with_foot = row.role.part in KNEE_GOES_WITH_FOOT
-            wanted.append(new_pole(row, place, place_of_target if goes_with_foot else carrier))
+            # At rest the pole is beside the bone that begins at the knee or elbow.
+            above = place_of_target if row.role.part in FEET else carrier
+            side, name = row.role.side, f"Pole {row.tip}"
+            wanted.append(NewTarget(name, row.tip, place, None, "PLAIN_AXES", side, row.bend, above))
             users.append((added.name, "pole"))
             result.poles += 1
-    for target, (name, field) in zip(
+    for target, (name, what) in zip(
         make_targets(context, armature_object, wanted, choices.control_bones), users, strict=True
     ):
         row = armature_object.ccd_rig.constraints[name]
-        setattr(row, "target" if field == "target" else "pole_target", target.thing)
-        setattr(row, f"{field}_bone", target.bone)
+        setattr(row, "target" if what == "target" else "pole_target", target.thing)
+        setattr(row, f"{what}_bone", target.bone)
 
 
 def _role_words(figure: Figure, name: str) -> str:
@@ -573,7 +776,9 @@ def _left(
             continue
         if row.slides and (keyed := keyed_at_or_above(armature_object, row.tip)):
             result.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
-        elif row.group in (Group.TAIL, Group.WINGS) and is_turned(armature_object, row):
+        elif row.group in (Group.TAIL, Group.WINGS) and any(
+            any(clamps.acting_constraints(bone)) for bone in _chain(armature_object, row)
+        ):
             result.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")
         elif row.tip in taken:
             result.notes.append(f"'{row.tip}' keeps the constraint that it has")

@@ -18,27 +18,28 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
-from ...errors import InvalidInput, RigError
-from ...maths.batch import Array
-from ...motion.ground import Ground, LevelGround, MovingGround
-from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
-from ...motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
-from ...motion.walking.measures import WalkMeasures, walk_measures
-from ...motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
-from ...motion.walking.settings import WalkSettings
-from ...motion.walking.steps import WalkPlan
-from ...motion.walking.timeline import Timeline, timeline
-from ...solvers.walk import Walk, walk_work
-from ..bake.frame_selection import key_time, times_of_curves
-from ..bake.progress import Progress, Steps, paced, run, shown
-from ..checks import ik_problems
-from ..figures.role import Figure, Part, Side
-from ..keys import channels
-from ..properties.constraint_list import require_no_tweak
-from ..properties.names import named
-from ..retarget import sampling
-from ..retarget.bone_map import bone_map, figure_map
-from ..retarget.retarget import (
+from ..errors import InvalidInput, RigError
+from ..maths.batch import Array
+from ..motion.ground import Ground, LevelGround, MovingGround
+from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
+from ..motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
+from ..motion.walking.measures import WalkMeasures, walk_measures
+from ..motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
+from ..motion.walking.settings import WalkSettings
+from ..motion.walking.steps import WalkPlan
+from ..motion.walking.timeline import Timeline, timeline
+from ..solvers.walk import Walk, walk_work
+from .bake.frame_selection import key_time, times_of_curves
+from .bake.progress import Progress, Steps, paced, run, shown
+from .checks import ik_problems
+from .figures.role import Figure, Part, Side
+from .keys import channels
+from .properties.constraint_list import require_no_tweak
+from .properties.names import named
+from .properties.retarget_group import LAST_FRAME
+from .retarget import sampling
+from .retarget.bone_map import bone_map, figure_map
+from .retarget.retarget import (
     MOST_FRAMES,
     TurnedBone,
     channels_of_motion,
@@ -51,14 +52,12 @@ from ..retarget.retarget import (
     turned_after_keys,
     write_motion,
 )
-from ..retarget.sampling import SourceChoice, source_motion
-from ..scene.dependence import trail_to_bones
-from ..scene.evaluation import metres_per_unit
-from ..scene.ground import first_ground, ground_of_rig, moving_ground, with_instanced
-from ..scene.isolation import set_frame, shared_scene
+from .retarget.sampling import SourceChoice, source_motion
+from .scene.dependence import trail_to_bones
+from .scene.evaluation import metres_per_unit
+from .scene.ground import first_ground, ground_of_rig, moving_ground, with_instanced
+from .scene.isolation import set_frame, shared_scene
 
-LAST_FRAME = 1_048_574
-"""Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
 """Smallest height of the starts of legs above feet, on average, in the length of the longest leg."""
 SHORTEST = 0.5
@@ -86,63 +85,40 @@ class Stands(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class WalkChoice:
-    """Choices of the user.
+    """Choices of the user."""
 
-    Attributes:
-        cycle: action with the cycle; None for the playing one.
-        cycle_frames: first and last frame of the cycle; None to search for a period in all frames.
-        height: of the ground without meshes, world metres; None: where the armature stands at rest.
-        meshes: objects of the ground.
-        start: scene frame of the first key.
-        end: scene frame of the last key at most; None for as many as the path takes.
-        stands: pose before and after the walk.
-        stand_action: action with that pose in its first frame, for `Stands.ACTION`.
-        keyed: whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
-            `settings.cycles` have no effect then.
-        settings: of the walk.
-    """
-
-    cycle: bpy.types.Action | None = None
+    cycle: bpy.types.Action | None = None  # action with the cycle; None for the playing one
+    # First and last frame of the cycle; None to search for a period in all frames.
     cycle_frames: tuple[int, int] | None = None
+    # Of the ground without meshes, world metres; None: where the armature stands at rest.
     height: float | None = None
-    meshes: Sequence[bpy.types.Object] = ()
-    start: int = 1
-    end: int | None = None
-    stands: Stands = Stands.CYCLE
+    meshes: Sequence[bpy.types.Object] = ()  # objects of the ground
+    start: int = 1  # scene frame of the first key
+    end: int | None = None  # scene frame of the last key at most; None for as many as the path takes
+    stands: Stands = Stands.CYCLE  # pose before and after the walk
+    # Action with that pose in its first frame, for `Stands.ACTION`.
     stand_action: bpy.types.Action | None = None
+    # Whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
+    # `settings.cycles` have no effect then.
     keyed: bool = False
-    settings: WalkSettings = field(default_factory=WalkSettings)
+    settings: WalkSettings = field(default_factory=WalkSettings)  # of the walk
 
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """Result of a walk.
+    """Result of a walk."""
 
-    Attributes:
-        action: with the keys.
-        frames: (F,) scene frames of the keys.
-        cycle: the cycle.
-        cycle_frames: first and last frame of its period.
-        length: of the walk, metres.
-        speed: of the cycle, metres per second.
-        shortest: shortest step, in steps of the cycle.
-        replaced: whether the action replaces the one of an earlier walk.
-        plan: footfalls and motion of the hips.
-        measures: of the playing result, in metres.
-        turned: bones that constraints turn after their keys, the worst first.
-    """
-
-    action: bpy.types.Action
-    frames: Array
+    action: bpy.types.Action  # with the keys
+    frames: Array  # (F,) scene frames of the keys
     cycle: Cycle
-    cycle_frames: tuple[float, float]
-    length: float
-    speed: float
-    shortest: float
-    replaced: bool
-    plan: WalkPlan
-    measures: WalkMeasures
-    turned: Sequence[TurnedBone]
+    cycle_frames: tuple[float, float]  # first and last frame of its period
+    length: float  # of the walk, metres
+    speed: float  # of the cycle, metres per second
+    shortest: float  # shortest step, in steps of the cycle
+    replaced: bool  # whether the action replaces the one of an earlier walk
+    plan: WalkPlan  # footfalls and motion of the hips
+    measures: WalkMeasures  # of the playing result, in metres
+    turned: Sequence[TurnedBone]  # bones that constraints turn after their keys, the worst first
 
 
 def walk_along(
@@ -165,7 +141,8 @@ def walk_steps(
     """
     if rig is None or rig.type != "ARMATURE":
         raise RigError("Walk Along needs an armature: select one")
-    _require_curve(curve)
+    if curve.type != "CURVE":
+        raise RigError(f"'{curve.name}' is no curve: choose a curve to walk along")
     start, shares = keyed_places(scene, curve) if choice.keyed else (choice.start, None)
     if not -LAST_FRAME <= start <= LAST_FRAME:
         raise RigError(f"first key at frame {start}: Blender has frames up to {LAST_FRAME}")
@@ -258,14 +235,17 @@ def walk_steps(
     except InvalidInput as error:
         raise RigError(error.told(metres)) from error
     pose = done.rotations, done.translations
-    earlier = _earlier(rig, clip, curve)
+    # The action that an earlier walk made of the same, if nothing but its armature needs it.
+    present, made_of = channels.action_of(rig), [rig.name, clip, curve.name]
+    alike = (each for each in bpy.data.actions if each.get(MADE_OF) == made_of and not each.use_fake_user)
+    earlier = next((each for each in alike if each.users <= int(each == present)), None)
     keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
     yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
         measures, turned = _measured(scene, rig, done, ground, frames)
         undo.pop_all()
-    made[MADE_OF] = [rig.name, clip, curve.name]
+    made[MADE_OF] = made_of
     if earlier is not None:
         name = earlier.name
         bpy.data.actions.remove(earlier)
@@ -299,21 +279,21 @@ def _frames(
     """(F,) scene frames and what is shown in them.
 
     Args:
-        cycle: what is walked.
-        choice: its end counts.
-        start: first frame.
         seconds: from one frame to the next.
         way: metres of the cycle's straight line that there are, and (F,) those gone at each frame or None.
-        settings: how.
     """
     length, ways = way
     time = timeline(cycle, length, seconds, settings, ways)
     if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
-        shorter = _shorter(cycle, choice, seconds)  # it ends before the cycles do
-        try:
-            time = timeline(cycle, shorter, seconds, replace(settings, cycles=0.0))
+        eased = 0.5 * settings.ease * (settings.start + settings.stop)
+        left = (choice.end - choice.start) * seconds - eased
+        words = f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
+        if left <= cycle.step:
+            raise InvalidInput(words)
+        try:  # it ends before the cycles do
+            time = timeline(cycle, cycle.speed * left, seconds, replace(settings, cycles=0.0))
         except InvalidInput as error:
-            raise _too_few(choice) from error
+            raise InvalidInput(words) from error
     frames = start + np.arange(len(time.times), dtype=np.float64)
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
@@ -369,21 +349,6 @@ def cycle_action(rig: bpy.types.Object, chosen: bpy.types.Action | None) -> bpy.
     return action
 
 
-def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.types.Action | None:
-    """The action that an earlier walk made of the same, if nothing but its armature needs it."""
-    plays = rig.animation_data.action if rig.animation_data is not None else None
-    for action in bpy.data.actions:
-        is_alike = action.get(MADE_OF) == [rig.name, cycle, curve.name]
-        if is_alike and not action.use_fake_user and action.users <= int(action == plays):
-            return action
-    return None
-
-
-def _require_curve(thing: bpy.types.Object) -> None:
-    if thing.type != "CURVE":
-        raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
-
-
 def _require_upright(rig: bpy.types.Object, world: Matrix, joints: FigureMap) -> None:
     """Raise RigError unless legs lead down from the body at rest; `world`: armature space to world."""
     bones = rig.data.bones
@@ -411,23 +376,6 @@ def _require_free_legs(joints: FigureMap, figure: TargetFigure) -> None:
 
 def _height(point: Vector) -> float:
     return float(point.z)
-
-
-def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
-    """Length of the walk up to the end frame, metres."""
-    settings = choice.settings
-    eased = 0.5 * settings.ease * (settings.start + settings.stop)
-    assert choice.end is not None
-    left = (choice.end - choice.start) * seconds - eased
-    if left <= cycle.step:
-        raise _too_few(choice)
-    return cycle.speed * left
-
-
-def _too_few(choice: WalkChoice) -> InvalidInput:
-    return InvalidInput(
-        f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
-    )
 
 
 @contextmanager
@@ -635,17 +583,8 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
         if not common:
             raise RigError(f"'{rig.name}': its legs hang on no bone in common: parent them to the body")
         hips = common[0]
-    try:
-        return replace(
-            mapped,
-            sources={**mapped.sources, hips: hips, **{name: name for name in names}},
-            hips=hips,
-            legs=legs,
-            arms=(),
-            legless=False,
-        )
-    except InvalidInput as error:
-        raise RigError(str(error)) from error
+    sources = {**mapped.sources, hips: hips, **{name: name for name in names}}
+    return replace(mapped, sources=sources, hips=hips, legs=legs, arms=())
 
 
 # Stored settings, as values ---------------------------------------------------------------------------------
