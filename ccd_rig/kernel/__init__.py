@@ -19,7 +19,7 @@ ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("skeleton", ("Problem",)),
     ("closed_forms", ("soften", "solve_target_triangles", "solve_two_bones")),
     ("motion", ("carry_departures", "sweep_departures", "write_departures", "write_largest_angles")),
-    ("pose", ("evaluate_at", "measure_placed", "measure_rounded", "set_search", "solve_poses")),
+    ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )
 """Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""
 

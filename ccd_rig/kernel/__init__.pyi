@@ -45,6 +45,7 @@ def set_search(
     only_ccd: bool,
     stays_local: bool,
     starts_at_reference: bool,
+    rounds: bool,
 ) -> None: ...
 def solve_poses(
     p: Problem,
@@ -93,17 +94,6 @@ def solve_target_triangles(
 ) -> None: ...
 def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
-) -> None: ...
-def measure_rounded(
-    p: Problem,
-    rotations: Any,
-    translations: Any,
-    targets: Any,
-    pole_angles: Any,
-    offsets: Any,
-    rests: Any,
-    distances: Any,
-    misses: Any,
 ) -> None: ...
 def carry_departures(base: Any, moves: Any, joints: Any, rows: Any, turned: Any, carried: Any) -> None: ...
 def sweep_departures(

@@ -49,10 +49,8 @@ cdef void load_bones(Problem p, const double[:, ::1] offsets, const double[:, ::
 cdef void load_reference(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 @cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, goals=cython.Py_ssize_t, references=cython.Py_ssize_t, starts=cython.Py_ssize_t, row=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, start=cython.Py_ssize_t, status=cython.int)
 cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] weights, const double[:, ::1] pole_angles, const double[:, ::1] offsets, const double[:, ::1] rests, const double[::1] tolerances, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint is_retry)
-cdef check_measured(Problem p, Py_ssize_t size, const double[:, ::1] targets, const double[:, ::1] pole_angles, const double[:, ::1] distances, const double[:, ::1] misses)
-cdef void measure_all(Problem p, const double[:, ::1] targets, const double[:, ::1] pole_angles, double[:, ::1] distances, double[:, ::1] misses, Py_ssize_t number) noexcept nogil
-@cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t)
-cpdef measure_rounded(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] pole_angles, const double[:, ::1] offsets, const double[:, ::1] rests, double[:, ::1] distances, double[:, ::1] misses)
+@cython.locals(n=cython.Py_ssize_t)
+cdef void round_pose(Problem p) noexcept nogil
 cdef check_size(const double[:, ::1] values, Py_ssize_t rows, Py_ssize_t columns)
 cdef check_size_or_one(const double[:, ::1] values, Py_ssize_t rows, Py_ssize_t columns)
 cdef check_ready(Problem p)
@@ -62,6 +60,6 @@ cdef check_numbers(str name, const double[:, ::1] values, Py_ssize_t width)
 cdef check_targets(Problem p, const double[:, ::1] targets)
 @cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t)
 cpdef measure_placed(Problem p, const double[:, ::1] heads, const double[:, ::1] frames, const double[:, ::1] targets, const double[:, ::1] pole_angles, double[:, ::1] distances, double[:, ::1] misses)
-cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd, bint stays_local, bint starts_at_reference)
+cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd, bint stays_local, bint starts_at_reference, bint rounds)
 @cython.locals(a=cython.Py_ssize_t, b=cython.Py_ssize_t)
 cpdef evaluate_at(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const double[:, ::1] targets, double[::1] residual, double[:, ::1] slope)

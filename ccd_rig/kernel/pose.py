@@ -922,6 +922,8 @@ def solve_poses(
                 if status != CONVERGED:
                     restore(p, BEST)
                     measure(p)
+            if p.rounds and (is_retry or status == CONVERGED):
+                round_pose(p)
             statuses[k] = status
             steps[k] = p.steps
             for n in range(4 * p.joints):
@@ -932,6 +934,28 @@ def solve_poses(
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
     p.is_busy = False
+
+
+def round_pose(p):
+    """Round the pose to single precision, and measure the goals in it.
+
+    Heads and frames are rounded as well, as in `skeleton.kinematics.forward_kinematics`.
+    """
+    for n in range(4 * p.joints):
+        p.rotation[n] = single(p.rotation[n])
+    for n in range(3 * p.joints):
+        p.translation[n] = single(p.translation[n])
+    for n in range(p.couplings):
+        read_angle(p, p.coupled_driver[n])
+    p.placed = 0
+    forward(p)
+    for n in range(3 * p.joints):
+        p.head[n] = single(p.head[n])
+    for n in range(4 * p.joints):
+        p.frame[n] = single(p.frame[n])
+    for n in range(p.goals):
+        measure_goal(p, n)
+    p.placed = 0
 
 
 def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
@@ -947,7 +971,12 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
     size, joints = heads.shape[0], p.joints
     check_size(heads, size, 3 * joints)
     check_size(frames, size, 4 * joints)
-    check_measured(p, size, targets, pole_angles, distances, misses)
+    check_size_or_one(targets, size, 4 * p.goals)
+    check_size_or_one(pole_angles, size, p.goals)
+    check_size(distances, size, p.goals)
+    check_size(misses, size, p.goals)
+    check_targets(p, targets)
+    check_numbers("pole angles", pole_angles, 0)
     check_numbers("heads", heads, 0)
     check_numbers("frames", frames, 4)
     p.is_busy = True
@@ -957,72 +986,13 @@ def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
                 p.head[n] = heads[k, n]
             for n in range(4 * joints):
                 p.frame[n] = frames[k, n]
-            measure_all(p, targets, pole_angles, distances, misses, k)
-    p.placed = 0
-    p.is_busy = False
-
-
-def check_measured(p, size, targets, pole_angles, distances, misses):
-    """Raise ValueError unless goals can be measured in `size` poses, and their errors be stored."""
-    check_size_or_one(targets, size, 4 * p.goals)
-    check_size_or_one(pole_angles, size, p.goals)
-    check_size(distances, size, p.goals)
-    check_size(misses, size, p.goals)
-    check_targets(p, targets)
-    check_numbers("pole angles", pole_angles, 0)
-
-
-def measure_all(p, targets, pole_angles, distances, misses, number):
-    """Measure all goals in the pose whose joints are placed, and store their errors."""
-    for n in range(4 * p.goals):
-        p.target[n] = targets[number if targets.shape[0] > 1 else 0, n]
-    for n in range(p.goals):
-        p.goal_angle[n] = pole_angles[number if pole_angles.shape[0] > 1 else 0, n]
-        measure_goal(p, n)
-        distances[number, n] = p.distance[n]
-        misses[number, n] = p.miss[n]
-
-
-def measure_rounded(p, rotations, translations, targets, pole_angles, offsets, rests, distances, misses):
-    """Round B poses to single precision, and measure their goals in them.
-
-    Heads and frames are rounded as well, as in `skeleton.kinematics.forward_kinematics`.
-
-    Args:
-        rotations, translations: (B, 4J) and (B, 3J), relative to rest; overwritten by the rounded ones.
-        targets: (B or 1, 4G).
-        pole_angles: (B or 1, G), override those of the problem, radians.
-        offsets, rests: (B or 1, 3J) and (B or 1, 4J), override those of the problem.
-        distances, misses: (B, G) written, in the model's unit and radians.
-    """
-    check_ready(p)
-    size, joints = rotations.shape[0], p.joints
-    check_size(rotations, size, 4 * joints)
-    check_size(translations, size, 3 * joints)
-    check_size_or_one(offsets, size, 3 * joints)
-    check_size(rests, offsets.shape[0], 4 * joints)
-    check_measured(p, size, targets, pole_angles, distances, misses)
-    check_numbers("rotations", rotations, 4)
-    check_numbers("translations", translations, 0)
-    check_numbers("offsets", offsets, 0)
-    check_numbers("rests", rests, 4)
-    p.is_busy = True
-    with nogil:
-        for k in range(size):
-            load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
-            for n in range(4 * joints):
-                rotations[k, n] = single(rotations[k, n])
-            for n in range(3 * joints):
-                translations[k, n] = single(translations[k, n])
-            load_pose(p, rotations, translations, k)
-            for n in range(p.couplings):
-                read_angle(p, p.coupled_driver[n])
-            forward(p)
-            for n in range(3 * joints):
-                p.head[n] = single(p.head[n])
-            for n in range(4 * joints):
-                p.frame[n] = single(p.frame[n])
-            measure_all(p, targets, pole_angles, distances, misses, k)
+            for n in range(4 * p.goals):
+                p.target[n] = targets[k if targets.shape[0] > 1 else 0, n]
+            for n in range(p.goals):
+                p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
+                measure_goal(p, n)
+                distances[k, n] = p.distance[n]
+                misses[k, n] = p.miss[n]
     p.placed = 0
     p.is_busy = False
 
@@ -1075,7 +1045,18 @@ def check_targets(p, targets):
 
 
 def set_search(
-    p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, stays_local, starts_at_reference
+    p,
+    order,
+    fraction,
+    feedback,
+    reduction,
+    stall,
+    most,
+    budget,
+    only_ccd,
+    stays_local,
+    starts_at_reference,
+    rounds,
 ):
     """Set the settings of solves, see `settings.SolverSettings`.
 
@@ -1084,6 +1065,7 @@ def set_search(
         stays_local: whether to end in the nearest local minimum, which moves with the target.
         starts_at_reference: whether poses start from their references; a pose reached from there is never
             worse than the start.
+        rounds: whether results are rounded to single precision, and their goals measured there.
     """
     check_ready(p)
     if not 0 <= order <= LARGEST_ERROR:
@@ -1097,6 +1079,7 @@ def set_search(
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall
     p.only_ccd, p.stays_local, p.starts_at_reference = only_ccd, stays_local, starts_at_reference
+    p.rounds = rounds
 
 
 def evaluate_at(p, rotations, translations, targets, residual, slope):

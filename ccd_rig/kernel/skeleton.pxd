@@ -54,7 +54,7 @@ cdef class Problem:
     cdef double fraction, feedback, reduction, stall
     cdef int[::1] is_moving, in_tip
     cdef double[::1] mirrored
-    cdef bint to_region, likes_regions, stays_local, starts_at_reference, by_passes, only_ccd, is_equal, has_comfort
+    cdef bint to_region, likes_regions, stays_local, starts_at_reference, rounds, by_passes, only_ccd, is_equal, has_comfort
     cdef Py_ssize_t most, last_step
     cdef readonly bint ran_out
     cdef int[::1] row_is_active, is_met

@@ -296,6 +296,7 @@ class Problem:
         self.row_is_active, self.gradient, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
         self.to_region, self.by_passes, self.only_ccd, self.stays_local = False, False, False, False
         self.starts_at_reference = False
+        self.rounds = False
         self.order, self.most, self.square, self.error_ratio, self.departure_square = 0, 0, 0.0, 0.0, 0.0
         self.fraction, self.feedback, self.reduction, self.stall = 1.0, 0.0, 0.0, 0.0
         self.last_step, self.ran_out = 0, False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -15,7 +16,7 @@ from ..maths.validation import frozen_rotation, frozen_vector, listed, shown
 from .joints import Skeleton
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Pose:
     """Rotations and translations relative to rest, one per joint, as Blender's pose bone channels.
 
@@ -24,12 +25,17 @@ class Pose:
         translations: shifts of the head in the joint's own rest frame.
     """
 
-    rotations: tuple[Quaternion, ...]
-    translations: tuple[Vector, ...]
+    # A pose of arrays makes both at the first access.
+    rotations: tuple[Quaternion, ...] = cast(Any, cached_property(lambda pose: _quaternions(pose.arrays[0])))
+    translations: tuple[Vector, ...] = cast(Any, cached_property(lambda pose: _vectors(pose.arrays[1])))
 
-    def __post_init__(self) -> None:
-        rotations = listed("Pose.rotations", self.rotations, "quaternions")
-        translations = listed("Pose.translations", self.translations, "vectors")
+    def __init__(
+        self,
+        rotations: Iterable[Quaternion | Sequence[float]],
+        translations: Iterable[Vector | Sequence[float]],
+    ) -> None:
+        rotations = listed("Pose.rotations", rotations, "quaternions")
+        translations = listed("Pose.translations", translations, "vectors")
         if len(rotations) != len(translations):
             raise InvalidInput(
                 f"a pose needs as many translations as rotations, not {len(translations)} "
@@ -62,19 +68,20 @@ class Pose:
         return pose
 
     @classmethod
-    def of_arrays(cls, rotations: Array, translations: Array, still: Pose | None = None) -> Pose:
+    def of_arrays(cls, rotations: Array, translations: Array) -> Pose:
         """Make a pose of (J, 4) and (J, 3) finite numbers, rotations of length 1, without checks.
 
-        They are rounded to single precision, as mathutils has it. `still`: a pose with the same translations.
+        They are rounded to single precision, as mathutils has it.
         """
-        turned = tuple([Quaternion(q).freeze() for q in rotations.tolist()])
-        rounded = rotations.astype(np.float32).astype(np.float64)[None]
-        if still is None:
-            pose = cls.trusted(turned, tuple([Vector(t).freeze() for t in translations.tolist()]))
-            shifts = translations.astype(np.float32).astype(np.float64)[None]
-        else:
-            pose, shifts = cls.trusted(turned, still.translations), still.arrays[1]
-        pose.__dict__["arrays"] = _read_only(rounded, shifts)
+        return cls.of_rounded(
+            *(each.astype(np.float32).astype(np.float64) for each in (rotations, translations))
+        )
+
+    @classmethod
+    def of_rounded(cls, rotations: Array, translations: Array) -> Pose:
+        """Like `of_arrays`, of numbers in single precision, which become read-only."""
+        pose = object.__new__(cls)
+        pose.__dict__["arrays"] = _read_only(rotations[None], translations[None])
         return pose
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:
@@ -82,6 +89,14 @@ class Pose:
         return Pose(
             tuple(rotations.get(i, rotation) for i, rotation in enumerate(self.rotations)), self.translations
         )
+
+
+def _quaternions(rotations: Array) -> tuple[Quaternion, ...]:
+    return tuple([Quaternion(q).freeze() for q in rotations[0].tolist()])
+
+
+def _vectors(translations: Array) -> tuple[Vector, ...]:
+    return tuple([Vector(t).freeze() for t in translations[0].tolist()])
 
 
 def _read_only(rotations: Array, translations: Array) -> tuple[Array, Array]:
@@ -94,7 +109,6 @@ def check_pose(skeleton: Skeleton, pose: Pose) -> None:
     """Raise InvalidInput unless `pose` is a Pose with one entry per joint of `skeleton`."""
     if not isinstance(pose, Pose):
         raise InvalidInput(f"the pose must be a Pose, not {shown(pose)}")
-    if len(pose.rotations) != len(skeleton.joints):
-        raise InvalidInput(
-            f"the pose is for {len(pose.rotations)} joints, but the skeleton has {len(skeleton.joints)}"
-        )
+    count = pose.arrays[0].shape[1]
+    if count != len(skeleton.joints):
+        raise InvalidInput(f"the pose is for {count} joints, but the skeleton has {len(skeleton.joints)}")

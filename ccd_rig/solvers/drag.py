@@ -20,10 +20,10 @@ from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal,
 from ..maths.validation import SIZES, frozen_vector, is_number, listed, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.kinematics import forward_kinematics, placed_joints
 from ..skeleton.pose import Pose, check_pose
 from .pose_search import STATUSES, PoseSearch, Starts
-from .problem_tables import reach_of_goals, stored_targets
+from .problem_tables import measure_goals, reach_of_goals, stored_targets
 from .soft_reach import stretched
 
 KEPT, PULLED = 1, 2
@@ -371,10 +371,11 @@ class Drag:
             above = self._support.eased(centre, self._centre)
             if (above - centre).length > self._near:
                 search = self._balanced
-                targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]
+                goals.append(BalanceGoal(above, self._support.axes))
+                targets += stored_targets(goals[-1:])
                 solved = search.solve(*reference, targets, reference, self._starts(search))
                 pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        errors = search.errors(solved, [*stored_targets(pulls), *targets[len(pulls) :]])
+        errors = measure_goals(self.skeleton, goals, *placed_joints(self.skeleton, pose))
         status = STATUSES[solved.statuses[0]]
         if all(search.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

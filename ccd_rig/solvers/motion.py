@@ -38,7 +38,7 @@ from ..kernel import LEVER, carry_departures, sweep_departures, write_departures
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
-from .problem_tables import Bones, GoalSettings, reach_of_goals
+from .problem_tables import Bones, GoalSettings, flat, reach_of_goals
 
 CHUNK_SECONDS = 0.05
 """Target time of the frames solved between two items of progress, in seconds."""
@@ -180,7 +180,7 @@ class Frames:
     @cached_property
     def tables(self) -> tuple[Array, np.ndarray[Any, Any], Indices]:
         """Base rotations (F, 4J), `moves` and `movable` for the kernel."""
-        return _flat(self.rotations), self.moves.view(np.uint8), np.array(self.movable, np.intp)
+        return flat(self.rotations), self.moves.view(np.uint8), np.array(self.movable, np.intp)
 
     @cached_property
     def follows_reference(self) -> bool:
@@ -293,27 +293,22 @@ def departures(frames: Frames, rotations: Array, rows: Indices | None = None) ->
     """(R, M, 4) rotations of the movable joints relative to their base poses, w >= 0."""
     rows = np.arange(len(rotations)) if rows is None else rows
     turned = np.empty((len(rows), len(frames.movable), 4))
-    write_departures(*frames.tables, rows, _flat(rotations), _flat(turned))
+    write_departures(*frames.tables, rows, flat(rotations), flat(turned))
     return turned
 
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
     """(R, J, 4) rotations of the base poses with departures (R, M, 4) of the joints that move."""
     rotations = np.empty((len(rows), *frames.rotations.shape[1:]))
-    carry_departures(*frames.tables, rows, _flat(turned), _flat(rotations))
+    carry_departures(*frames.tables, rows, flat(turned), flat(rotations))
     return rotations
 
 
 def largest_angles(a: Array, b: Array) -> Array:
     """(R,) largest angles between rotations (R, M, 4), radians; 0 without joints."""
     largest = np.empty(len(a))
-    write_largest_angles(_flat(a), _flat(b), largest)
+    write_largest_angles(flat(a), flat(b), largest)
     return largest
-
-
-def _flat(rotations: Array) -> Array:
-    """Rotations (R, J, 4) as rows (R, 4J) of the kernel; its results are written to contiguous ones."""
-    return np.ascontiguousarray(rotations).reshape(len(rotations), 4 * rotations.shape[1])
 
 
 # Other starts ---------------------------------------------------------------------------------------
@@ -694,7 +689,7 @@ def _relax(
             for misses, chunk in chunks:
                 swept = np.empty((len(chunk), *turned.shape[1:]))
                 sweep_departures(
-                    _flat(turned), moves, frames.before, frames.after, smoothness, chunk, _flat(swept)
+                    flat(turned), moves, frames.before, frames.after, smoothness, chunk, flat(swept)
                 )
                 near = _carried(frames, chunk, swept)
                 solved = frames.solve(chunk, near, settles=misses)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import GOALS, Goal, GoalError
-from ..kernel import Problem, measure_rounded, set_search, solve_poses
+from ..goals import GOALS, Goal
+from ..kernel import Problem, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
 from ..maths.validation import shown
@@ -26,6 +26,7 @@ from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
+    flat,
     goals_key,
     measure_poses,
     problem_tables,
@@ -55,10 +56,10 @@ ENDLESS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Starts:
-    """Start poses of further tries."""
+    """Start poses of further tries, as the kernel takes them."""
 
-    rotations: Array  # (K, J, 4) relative to rest
-    translations: Array  # (K, J, 3) relative to rest
+    rotations: Array  # (K, 4J) relative to rest
+    translations: Array  # (K, 3J) relative to rest
     # (K, J) whether the rotation is relative to the best pose of the first try.
     is_turn: np.ndarray[Any, np.dtype[np.int32]]
 
@@ -67,15 +68,13 @@ class Starts:
         """Start poses with a mask (K, J) of relative rotations, see `is_turn`."""
         joints = is_turn.shape[1]
         return cls(
-            np.array([[q[:] for q in pose.rotations] for pose in poses], np.float64).reshape(-1, joints, 4),
-            np.array([[t[:] for t in pose.translations] for pose in poses], np.float64).reshape(
-                -1, joints, 3
-            ),
+            np.array([pose.arrays[0] for pose in poses], np.float64).reshape(-1, 4 * joints),
+            np.array([pose.arrays[1] for pose in poses], np.float64).reshape(-1, 3 * joints),
             is_turn,
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Solved:
     """B solved poses of J joints."""
 
@@ -91,15 +90,9 @@ class Solved:
         """Copies of start poses, not solved yet."""
         size = len(rotations)
         statuses: Indices = np.zeros(size, np.int32)
-        steps: Indices = np.zeros(size, np.int32)
         statuses[:] = 1
-        return cls(
-            np.array(rotations, dtype=np.float64, order="C"),
-            np.array(translations, dtype=np.float64, order="C"),
-            statuses,
-            steps,
-            *np.zeros((2, size, goals)),
-        )
+        errors = np.zeros((size, goals)), np.zeros((size, goals))
+        return cls(rotations.copy(), translations.copy(), statuses, np.zeros(size, np.int32), *errors)
 
     def at(self, rows: Indices | Mask) -> Solved:
         """A copy of a subset of poses."""
@@ -180,6 +173,7 @@ class PoseSearch:
         # The step of CCD is the optimum of a joint that turns alone.
         self._is_single = len(self.movable) < 2 and not any(skeleton.joints[i].slides for i in self.movable)
         self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
+        self._flat_bones = flat(self._bones.offsets), flat(self._bones.rests)
         self._tolerances = np.array([settings.position_tolerance])
         self._steps = _step_settings(settings)
 
@@ -205,6 +199,7 @@ class PoseSearch:
         tolerances: Array | None = None,
         settles: bool = False,
         goal_settings: GoalSettings | None = None,
+        rounds: bool = False,
     ) -> Solved:
         """Solve B poses, each by itself.
 
@@ -220,37 +215,31 @@ class PoseSearch:
             tolerances: (B or 1) of positions, model units; None: that of the settings.
             settles: whether to minimise the errors from the start pose alone, without a first solve.
             goal_settings: override those of the goals; the goals still tell the reach windows.
+            rounds: whether poses are rounded to single precision, and their errors are those of the rounded.
         """
-        skeleton, none = self.skeleton, _no_starts(len(self.skeleton))
-        bones = bones or self._bones
+        none = _no_starts(len(self.skeleton))
         tolerances = self._tolerances if tolerances is None else tolerances
         values = goal_settings or self.goal_settings
+        extensions, windows = values.extensions, self._windows
         rows = target_rows(
-            skeleton, self.goals, targets, translations, bones, values.extensions, self._windows
+            self.skeleton, self.goals, targets, translations, bones or self._bones, extensions, windows
         )
-        weights, pole_angles = values.with_windows(len(self._windows))
-        near, near_shifts = (none.rotations, none.translations) if reference is None else reference
-        joints = len(skeleton)
         inputs = (
             rows,
-            weights,
-            pole_angles,
-            bones.offsets.reshape(-1, 3 * joints),
-            bones.rests.reshape(-1, 4 * joints),
+            *values.with_windows(len(windows)),
+            *(self._flat_bones if bones is None else map(flat, bones)),
             tolerances,
-            np.ascontiguousarray(near).reshape(-1, 4 * joints),
-            np.ascontiguousarray(near_shifts).reshape(-1, 3 * joints),
+            *((none.rotations, none.translations) if reference is None else map(flat, reference)),
         )
         solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
         missed: Indices = np.arange(len(rotations))
         if not settles:
             if self.regions is not None:
-                half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
-                self._run(self.regions, half, solved, missed, inputs, None, budget)
+                self._run(self.regions, solved, missed, inputs, None, budget, rounds)
                 outside = solved.statuses != 0
                 solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
                 missed = np.flatnonzero(outside)
-            self._run(self.limits, self.settings, solved, missed, inputs, None, budget)
+            self._run(self.limits, solved, missed, inputs, None, budget, rounds)
             missed = solved.statuses.nonzero()[0]
         if not len(missed):
             return self._without_windows(solved)
@@ -265,7 +254,7 @@ class PoseSearch:
         for which, begun in ((missed[~can_retry], none), (missed[can_retry], others)):
             for is_same in (True, False):
                 alike = which[from_reference[which] == is_same]
-                self._run(self.limits, self.settings, solved, alike, inputs, begun, budget, is_same)
+                self._run(self.limits, solved, alike, inputs, begun, budget, rounds, is_same)
         return self._judged(solved, tolerances)
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
@@ -303,43 +292,15 @@ class PoseSearch:
         idle.append(problem)
         return measured
 
-    def errors(
-        self, solved: Solved, targets: Sequence[Array], goal_settings: GoalSettings | None = None
-    ) -> tuple[GoalError, ...]:
-        """Round a solved pose to single precision, and measure the error of each goal in it.
-
-        They equal those of `measure` in the rounded pose, where offsets are coupled to single precision.
-        `targets` and `goal_settings` are as in `solve`.
-        """
-        idle, problem = self._problem(self.limits)
-        values, bones, windows = goal_settings or self.goal_settings, self._bones, self._windows
-        rows = target_rows(
-            self.skeleton, self.goals, targets, solved.translations, bones, values.extensions, windows
-        )
-        distances, angles = np.empty((2, 1, rows.shape[1] // 4))
-        measure_rounded(
-            problem,
-            solved.rotations.reshape(1, -1),
-            solved.translations.reshape(1, -1),
-            rows,
-            values.with_windows(len(windows))[1],
-            bones.offsets.reshape(1, -1),
-            bones.rests.reshape(1, -1),
-            distances,
-            angles,
-        )
-        idle.append(problem)
-        return tuple(map(GoalError, distances[0, : len(self.goals)].tolist(), angles[0].tolist()))
-
     def _run(
         self,
         limits: Sequence[Limit | None],
-        settings: SolverSettings,
         solved: Solved,
         which: Indices,
         inputs: Sequence[Array],
         starts: Starts | None,
         budget: int,
+        rounds: bool,
         is_same: bool = False,
     ) -> None:
         """Solve a subset of poses from their present state; with `starts`, retry poses that miss their goals.
@@ -349,10 +310,10 @@ class PoseSearch:
         """
         if not len(which):
             return
-        joints = len(self.skeleton)
-        others = starts or _no_starts(joints)
+        others = starts or _no_starts(len(self.skeleton))
         solves = len(which) * (1 + len(others.rotations))
-        steps = self._steps if settings is self.settings else _step_settings(settings)
+        stays_local, settings = limits is self.regions, self.settings
+        most = (settings.max_iterations + 1) // 2 if stays_local else settings.max_iterations
         only_ccd = settings.solver is Solver.CCD
 
         def solve_share(share: Indices) -> float:
@@ -367,12 +328,12 @@ class PoseSearch:
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
             targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
             idle, problem = self._problem(limits)
-            set_search(problem, *steps, budget, only_ccd, limits is self.regions, is_same)
+            set_search(problem, *self._steps, most, budget, only_ccd, stays_local, is_same, rounds)
             began = thread_time() if solves > 1 else 0.0
             solve_poses(
                 problem,
-                poses.rotations.reshape(size, -1),
-                poses.translations.reshape(size, -1),
+                flat(poses.rotations),
+                flat(poses.translations),
                 targets,
                 weights,
                 pole_angles,
@@ -381,8 +342,8 @@ class PoseSearch:
                 tolerances,
                 near,
                 near_shifts,
-                others.rotations.reshape(-1, 4 * joints),
-                others.translations.reshape(-1, 3 * joints),
+                others.rotations,
+                others.translations,
                 others.is_turn,
                 poses.statuses,
                 poses.steps,
@@ -475,7 +436,7 @@ def shared_search(
     return search, stored_targets(goals), GoalSettings.of([goals])
 
 
-def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float, int]:
+def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float]:
     """The settings of steps, as `set_search` takes them."""
     return (
         ORDERS.index(settings.sweep),
@@ -483,7 +444,6 @@ def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, 
         settings.step_feedback,
         settings.error_reduction,
         settings.stall_threshold,
-        settings.max_iterations,
     )
 
 
@@ -501,7 +461,7 @@ def _limits_and_comforts(
 
 @cache
 def _no_starts(joints: int) -> Starts:
-    return Starts(np.zeros((0, joints, 4)), np.zeros((0, joints, 3)), np.zeros((0, joints), np.int32))
+    return Starts(np.zeros((0, 4 * joints)), np.zeros((0, 3 * joints)), np.zeros((0, joints), np.int32))
 
 
 def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:

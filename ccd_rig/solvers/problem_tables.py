@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,16 +295,13 @@ def _extents(window: ReachWindow, shifts: Array, bones: Bones) -> Array:
 
 def goals_key(goals: Sequence[Goal]) -> Hashable:
     """A key of goals without `OF_CALLS`: goals with equal keys share a problem of the kernel."""
-    return tuple(
-        [
-            (
-                type(goal),
-                goal.has_window,
-                *(value for name, value in goal.__dict__.items() if name not in OF_CALLS),
-            )
-            for goal in goals
-        ]
-    )
+    return tuple([(type(goal), goal.has_window, _kept_fields(type(goal))(goal)) for goal in goals])
+
+
+@cache
+def _kept_fields(kind: type[Goal]) -> Callable[[Goal], tuple[Any, ...]]:
+    """What gives the fields of a goal that its problem depends on."""
+    return attrgetter(*(each.name for each in fields(kind) if each.name not in OF_CALLS))
 
 
 OF_CALLS = frozenset(("target", "weight", "angle", "max_extension"))
@@ -385,6 +385,11 @@ def measure_poses(
         angles,
     )
     return distances[:, : len(goals)], angles[:, : len(goals)]
+
+
+def flat(values: Array) -> Array:
+    """(B, K) numbers of the kernel, of (B, J, 3) or (B, J, 4); its results are written to contiguous ones."""
+    return np.ascontiguousarray(values).reshape(len(values), values.shape[1] * values.shape[2])
 
 
 def ints(values: Any) -> np.ndarray[Any, np.dtype[np.int32]]:

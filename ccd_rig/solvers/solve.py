@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import Goal
+from ..goals import Goal, GoalError
 from ..kernel import LEVER
 from ..settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
@@ -123,10 +123,10 @@ class _Solve:
             self._starts if self.settings.restarts else None,
             budget,
             goal_settings=self.goal_settings,
+            rounds=True,
         )
-        errors = search.errors(solved, self.targets, self.goal_settings)
-        is_still = solved.translations.tobytes() == self.pose.arrays[1].tobytes()
-        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], self.pose if is_still else None)
+        pose = Pose.of_rounded(solved.rotations[0], solved.translations[0])
+        errors = tuple(map(GoalError, solved.distances[0].tolist(), solved.angles[0].tolist()))
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

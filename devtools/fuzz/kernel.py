@@ -97,9 +97,7 @@ def run(seed: int) -> Outcome:
         watch(0.0)
 
 
-POSES, BONES, ERRORS = ("rotations", "translations", "targets"), ("offsets", "rests"), ("distances", "misses")
-ROUNDED = (*POSES, "pole_angles", *BONES, *ERRORS)
-"""Names of the arrays of `measure_rounded`."""
+POSES = ("rotations", "translations", "targets")
 
 
 def _longest() -> float:
@@ -202,7 +200,8 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
         kernel.solve_poses(problem, *case.arrays.values(), True)
         outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
         _judge(case, problem, outcome, "going on: ")
-    kernel.measure_rounded(problem, *[case.arrays[name] for name in ROUNDED])
+    kernel.set_search(problem, *{**case.search, "rounds": True}.values())
+    kernel.solve_poses(problem, *case.arrays.values(), True)
     outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
     poses = [np.asarray(case.arrays[name])[:1] for name in POSES]
@@ -376,7 +375,6 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         lambda: kernel.set_search(problem, *case.search.values()),
         lambda: kernel.solve_poses(problem, *arrays.values(), False),
         lambda: kernel.solve_poses(problem, *arrays.values(), True),
-        lambda: kernel.measure_rounded(problem, *[arrays[name] for name in ROUNDED]),
         lambda: kernel.evaluate_at(
             problem,
             *[arrays[name] for name in POSES],
@@ -433,6 +431,7 @@ def _case(rng: random.Random) -> Case:
         "only_ccd": only_ccd,
         "stays_local": rng.random() < 0.1,
         "starts_at_reference": rng.random() < 0.5,
+        "rounds": False,
     }
     sizes = {
         "reach": size * rng.choice((1.0, 5.0)),

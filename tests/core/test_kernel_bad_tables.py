@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -21,7 +20,6 @@ PLAIN = SimpleNamespace(
     Problem=skeleton.Problem,
     set_search=pose.set_search,
     solve_poses=pose.solve_poses,
-    measure_rounded=pose.measure_rounded,
     evaluate_at=pose.evaluate_at,
     nearest_of_many=limits.nearest_of_many,
     place_joints=kinematics.place_joints,
@@ -52,6 +50,7 @@ SEARCH = {
     "only_ccd": False,
     "stays_local": False,
     "starts_at_reference": False,
+    "rounds": False,
 }
 
 
@@ -313,41 +312,15 @@ def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
 
 
-ROUNDED = tuple(inspect.signature(pose.measure_rounded).parameters)[1:]
-"""Names of the arrays of `measure_rounded`."""
-
-
 @WAYS
-@pytest.mark.parametrize("name", ROUNDED)
-def test_arrays_of_rounded_poses_fit_the_problem(way: Any, name: str) -> None:
-    problem, sound = problem_of(way), {each: arrays()[each] for each in ROUNDED}
-    shape = list(sound[name].shape)
-    shape[-1] += 1
-    for bad in (np.zeros(shape), np.concatenate([sound[name]] * 3)):
-        with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
-            way.measure_rounded(problem, *{**sound, name: bad}.values())
-    if name in ("distances", "misses"):
-        return
-    for number in (math.nan, math.inf, 1e300):
-        bad = sound[name].copy()
-        bad[0, -1] = number
-        words = name.replace("_", " ")
-        with pytest.raises(ValueError, match=rf"^kernel: {words} must be finite, and at most 1e\+60$"):
-            way.measure_rounded(problem, *{**sound, name: bad}.values())
-
-
-@WAYS
-def test_rounded_poses_are_those_of_single_precision(way: Any) -> None:
-    sound = {each: arrays()[each] for each in ROUNDED}
-    draw = np.random.default_rng(1)
-    sound["rotations"][:] = draw.normal(size=sound["rotations"].shape)
-    for at in range(0, sound["rotations"].shape[1], 4):
-        turn = sound["rotations"][:, at : at + 4]
-        turn /= np.linalg.norm(turn, axis=1, keepdims=True)
-    sound["translations"][:] = draw.normal(size=sound["translations"].shape)
-    wanted = {name: sound[name].astype(np.float32) for name in ("rotations", "translations")}
-    way.measure_rounded(problem_of(way), *sound.values())
-    assert all(np.array_equal(sound[name], wanted[name]) for name in wanted)
+def test_results_are_rounded_to_single_precision(way: Any) -> None:
+    exact, rounded = arrays(), arrays()
+    for each, rounds in ((exact, False), (rounded, True)):
+        each["translations"][:] = 0.1
+        way.solve_poses(problem_of(way, rounds=rounds), *each.values(), True)
+    for name in ("rotations", "translations"):
+        assert np.array_equal(rounded[name], exact[name].astype(np.float32))
+        assert not np.array_equal(rounded[name], exact[name])
 
 
 UNITS = ("rotations", "rests", "reference_rotations", "start_rotations")
@@ -395,7 +368,6 @@ def test_what_is_no_problem_is_refused(way: Any) -> None:
     calls: tuple[Callable[[Any], Any], ...] = (
         lambda p: way.set_search(p, *SEARCH.values()),
         lambda p: way.solve_poses(p, *arrays().values(), False),
-        lambda p: way.measure_rounded(p, *[arrays()[name] for name in ROUNDED]),
         lambda p: way.evaluate_at(
             p, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(0), np.zeros((0, 0))
         ),

@@ -41,7 +41,6 @@ def test_both_ways_give_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch
         for module in (pose_search, problem_tables):
             patch.setattr(module, "Problem", plain_skeleton.Problem)
         patch.setattr(problem_tables, "measure_placed", plain_pose.measure_placed)
-        patch.setattr(pose_search, "measure_rounded", plain_pose.measure_rounded)
         patch.setattr(pose_search, "set_search", plain_pose.set_search)
         patch.setattr(pose_search, "solve_poses", plain_pose.solve_poses)
         plain = mixture(seed, rolls=seed % 3 == 0).solve()  # a skeleton keeps its problems: another one

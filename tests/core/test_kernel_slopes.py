@@ -87,7 +87,7 @@ class Measured:
         self.metric, self.mobility = tables["metric"].reshape(-1, 4), tables["mobility"].reshape(-1, 3)
         self.reach = reach_of_goals(skeleton, goals)
         self.problem = Problem(tables, self.reach, 1e-4, 1e-3)
-        set_search(self.problem, 1, 1.0, 0.0, 0.0, 1e-6, 1, 1, False, False, False)
+        set_search(self.problem, 1, 1.0, 0.0, 0.0, 1e-6, 1, 1, False, False, False, False)
         self.rotations = np.array([[q[:] for q in pose.rotations]], dtype=np.float64)
         self.rotations /= np.linalg.norm(self.rotations, axis=2, keepdims=True)
         self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)

@@ -522,7 +522,7 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in keyed])
     windows = windows.reshape(-1, len(batch.frames))
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    is_mixed = any(each != NO_HELP for each in wanted)
+    is_mixed = list(wanted) != [NO_HELP] * len(wanted)
     at_rows = lengths, axes, windows.T
     if is_mixed or any((each != each[:1]).any() for each in at_rows):
         alike.clear()
