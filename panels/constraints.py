@@ -14,27 +14,15 @@ from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_kinds import CCD_RIG_PG_constraint, body_words, kind_of
 from ..ccd_rig.blender.properties.constraint_list import has_influence_keys, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
-from .sidebar import Folded, Sidebar, draw_line, draw_words
+from .sidebar import Folded, Rows, Sidebar, draw_line, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
 
 
-class CCD_RIG_UL_constraints(bpy.types.UIList):
+class CCD_RIG_UL_constraints(Rows, bpy.types.UIList):
     """List of constraints: name, problems, and the switch of each."""
 
-    def draw_item(
-        self,
-        context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        data: Any,
-        item: Any,
-        icon: int,
-        active_data: Any,
-        active_property: str,
-        index: int,
-        flt_flag: int,
-    ) -> None:
-        line = layout.row(align=True)
+    def draw_row(self, context: bpy.types.Context, line: bpy.types.UILayout, data: Any, item: Any) -> None:
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon=kind_of(item).icon)
         worst = min(

@@ -8,23 +8,13 @@ import bpy
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.motion.retargeting.settings import PAIRED, SPACES, WEIGHTS
-from .sidebar import Folded, draw_ground, draw_report, draw_words
+from .sidebar import Folded, Rows, draw_ground, draw_report, draw_words
 
 
-class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
+class CCD_RIG_UL_bone_pairs(Rows, bpy.types.UIList):
     """Target bone on the left, source bone on the right."""
 
-    def draw_item(
-        self,
-        _context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        data: Any,
-        item: Any,
-        _icon: int,
-        _active_data: Any,
-        _active_property: str,
-    ) -> None:
-        row = layout.row(align=True)
+    def draw_row(self, context: bpy.types.Context, row: bpy.types.UILayout, data: Any, item: Any) -> None:
         row.label(text=item.name, translate=False)
         source = row.row(align=True)
         if data.source is None:

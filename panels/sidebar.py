@@ -50,6 +50,24 @@ class Folded(Sidebar):
     bl_options = {"DEFAULT_CLOSED"}
 
 
+class Rows:
+    """A list whose class draws a row by `draw_row`."""
+
+    def draw_item(
+        self: Any,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        data: Any,
+        item: Any,
+        icon: int,
+        active_data: Any,
+        active_property: str,
+        index: int,
+        flt_flag: int,
+    ) -> None:
+        self.draw_row(context, layout.row(align=True), data, item)
+
+
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
     """Draw a sentence, broken to the sidebar's width."""
     lines = layout.column(align=True)

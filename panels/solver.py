@@ -11,7 +11,7 @@ from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
-from .sidebar import Folded, draw_words
+from .sidebar import Folded, Rows, draw_words
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
@@ -48,22 +48,10 @@ def _draw_fields(layout: bpy.types.UILayout, solver: Any, names: Sequence[str]) 
         lines.prop(solver, name)
 
 
-class CCD_RIG_UL_poses(bpy.types.UIList):
+class CCD_RIG_UL_poses(Rows, bpy.types.UIList):
     """List of poses: name, number of bones, and a warning where bones are missing."""
 
-    def draw_item(
-        self,
-        context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        data: Any,
-        item: Any,
-        icon: int,
-        active_data: Any,
-        active_property: str,
-        index: int,
-        flt_flag: int,
-    ) -> None:
-        line = layout.row(align=True)
+    def draw_row(self, context: bpy.types.Context, line: bpy.types.UILayout, data: Any, item: Any) -> None:
         line.prop(item, "name", text="", emboss=False, icon="ARMATURE_DATA")
         bones = item.id_data.pose.bones
         known = sum(rotation.name in bones for rotation in item.rotations)

@@ -18,7 +18,7 @@ def _modules() -> tuple[Any, ...]:
     from . import live, setup_files
     from .bake import settings, staleness
     from .cli import command_line
-    from .properties import active_rig, armature_data, joints, renamed_bones
+    from .properties import active_rig, armature_data, constraint_list, joints, renamed_bones
     from .retarget import clips, retarget
     from .scene import isolation
 
@@ -26,6 +26,7 @@ def _modules() -> tuple[Any, ...]:
         settings,
         armature_data,
         joints,
+        constraint_list,
         active_rig,
         renamed_bones,
         isolation,

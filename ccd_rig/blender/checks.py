@@ -33,8 +33,7 @@ from .rig import armature, clamps, rotation_modes
 from .scene import dependence
 from .scene.evaluation import read_bones, rig_layout
 from .scene.isolation import isolated_scene, set_frame
-from .solve.constraint_goals import chain_joints
-from .solve.methods import panel_words
+from .solve.methods import chain_joints, panel_words
 from .solve.planting import support_chains
 
 ROUNDING = 1e-6  # radians: limits are stored as float32
@@ -58,19 +57,20 @@ def _chain_problems(
     constraints = body.with_body_mode(values, bool(fixed))
     yield from plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
     yield from method_skeleton_problems(reading.skeleton, reading.pose, constraints)
-    ends = [bone for bone in root_bones(armature_object, chosen) if bone.name != fixed]
+    # Bones at which the chains of planted ones end.
+    ends = [
+        chains[row.name][-1] for row in chosen if row.kind == PLANT and chains[row.name][-1].name != fixed
+    ]
     locked -= {bone.name for bone in ends}
     turning, lookups = moved - locked, dependence.Lookups()
     for row in chosen:
         yield None
-        trail = dependence.target_depends_on_chain(armature_object, row, turning, lookups)
-        if trail is not None:
+        if trail := dependence.target_depends_on_chain(armature_object, row, turning, lookups):
             message = (
                 f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             )
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
-        trail = dependence.pole_depends_on_chain(armature_object, row, turning, lookups)
-        if trail is not None:
+        if trail := dependence.target_depends_on_chain(armature_object, row, turning, lookups, "pole"):
             message = (
                 f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
             )
@@ -592,16 +592,6 @@ def plant_skeleton_problems(
             yield Problem("ERROR", constraint.name, f"Constraint '{constraint.name}': {error}")
 
 
-def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
-    """Root bones at which the chains of planted bones end, without repetition."""
-    bones = [
-        constraint_list.chain_of(armature_object, constraint)[-1]
-        for constraint in chosen
-        if constraint.kind == PLANT
-    ]
-    return list(dict.fromkeys(bones))
-
-
 # Single constraints -----------------------------------------------------------------------------------------
 
 
@@ -690,15 +680,17 @@ def helped(
                     count = length + 1 + above.index(bone.name)
                 else:
                     still.append(bone.name)
-        target = dependence.target_object(constraint)
+        target, has_body = dependence.target_object(constraint), count > length
         is_animated = target is not None and _is_animated(target, constraint.target_bone)
-        carrier = "" if is_animated else carriers.get(constraint.name, "")
-        has_body = count > length
-        changed = {
-            "body_length": count if has_body else 0,
-            "body_still": tuple(still) if has_body else (),
-        }
-        with_body.append(replace(constraint, **changed, carrier=carrier, is_animated=is_animated))
+        with_body.append(
+            replace(
+                constraint,
+                body_length=count if has_body else 0,
+                body_still=tuple(still) if has_body else (),
+                carrier="" if is_animated else carriers.get(constraint.name, ""),
+                is_animated=is_animated,
+            )
+        )
     return tuple(with_body)
 
 
@@ -764,18 +756,13 @@ def _carriers(armature_object: bpy.types.Object, constraints: Sequence[Constrain
 def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
     """Whether F-curves move an object, or one bone of it; keys of one value do not."""
     start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
-    return any(
-        curve.data_path.startswith(start) and _varies(curve)
-        for _, curves in channels.played(thing)
-        for curve in curves
-    )
-
-
-def _varies(curve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve has different values."""
-    points = curve.keyframe_points if len(curve.keyframe_points) else curve.sampled_points
-    values = [point.co[1] for point in points]
-    return bool(len(curve.modifiers)) or (bool(values) and max(values) - min(values) > STILL)
+    for curve in (curve for _, curves in channels.played(thing) for curve in curves):
+        if curve.data_path.startswith(start):
+            points = curve.keyframe_points if len(curve.keyframe_points) else curve.sampled_points
+            values = [point.co[1] for point in points]
+            if len(curve.modifiers) or (values and max(values) - min(values) > STILL):
+                return True
+    return False
 
 
 STILL = 1e-6

@@ -31,7 +31,7 @@ from .bake import single_frame
 from .bake.single_frame import SolvedFrame
 from .bake.staleness import fields
 from .properties import armature_data, body
-from .registration import remove_handler
+from .registration import Handlers
 from .rig import clamps
 from .rig.rotation_modes import foreach
 from .scene.evaluation import FrameReader, FrameSample, present
@@ -91,7 +91,7 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
         [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
         _values(group.solver),
-        list(_library(group.poses)),
+        [(pose.name, foreach(pose.rotations, "rotation", 4).tobytes()) for pose in group.poses],
         group.body,
         group.body_helps,
         body.body_of(armature_object),
@@ -116,14 +116,6 @@ def _target_values(target: bpy.types.Object | None, bone: str) -> tuple[int, str
     if target is None:
         return None
     return target.session_uid, target.name_full, target.pose is not None and bone in target.pose.bones
-
-
-def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
-    """Names and rotations of poses."""
-    for pose in poses:
-        rotations = np.empty(4 * len(pose.rotations), np.float32)
-        pose.rotations.foreach_get("rotation", rotations)
-        yield pose.name, rotations.tobytes()
 
 
 def _values(group: Any) -> Values:
@@ -164,19 +156,12 @@ def _getter(names: list[str]) -> _Getter:
 
 
 class SetUp(NamedTuple):
-    """Checked set-up that updates use until it is edited.
+    """Checked set-up that updates use until it is edited."""
 
-    Attributes:
-        ready: the constraints and their bones.
-        settings: of the solve of a frame.
-        reader: samples the armature and its targets.
-        state: see `state_of`.
-    """
-
-    ready: checks.Ready
-    settings: FrameSolveSettings
-    reader: FrameReader
-    state: Values
+    ready: checks.Ready  # the constraints and their bones
+    settings: FrameSolveSettings  # of the solve of a frame
+    reader: FrameReader  # samples the armature and its targets
+    state: Values  # see `state_of`
 
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
@@ -197,25 +182,16 @@ class SetUp(NamedTuple):
 
 @dataclass
 class Preview:
-    """State of a live armature.
+    """State of a live armature."""
 
-    Attributes:
-        set_up: None until an update needs it, after `forget`, and while there are errors.
-        sample: input of the shown pose; None if none is shown.
-        ground: below planted bones, where constraints lie on it.
-        solved: the shown pose; None if none is shown, or no constraint has influence.
-        shown: clamps with influence.
-        failure: message why no pose is shown; empty if one is shown.
-        partner: name of another live armature with which it is in a cycle of followers; empty if in none.
-    """
-
-    set_up: SetUp | None = None
-    sample: FrameSample | None = field(default=None, repr=False)
-    ground: PresentGround = field(default_factory=PresentGround)
+    set_up: SetUp | None = None  # None until an update needs it, after `forget`, and while there are errors
+    sample: FrameSample | None = field(default=None, repr=False)  # input of the shown pose, if one is shown
+    ground: PresentGround = field(default_factory=PresentGround)  # below planted bones, if they lie on it
+    # The shown pose; None if none is shown, or no constraint has influence.
     solved: SolvedFrame | None = field(default=None, repr=False)
-    shown: Collection[clamps.Place] = ()
-    failure: str = ""
-    partner: str = ""
+    shown: Collection[clamps.Place] = ()  # clamps with influence
+    failure: str = ""  # message why no pose is shown; empty if one is shown
+    partner: str = ""  # name of another live armature that follows it, and that it follows; or empty
 
     def forget(self) -> None:
         """Check the set-up and solve again at the next update."""
@@ -315,8 +291,9 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
-    if _lags(set_up, depsgraph):
-        return False
+    for thing, bone in objects_of(set_up.reader.targets.sources):
+        if bone and bone not in thing.evaluated_get(depsgraph).pose.bones:  # Edit Mode has just renamed it
+            return False
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
     lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
@@ -350,14 +327,6 @@ def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
                     f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
                     "hidden: show it, or use Solve Pose and Bake, which do"
                 )
-
-
-def _lags(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether Blender has not evaluated a target's bone by its name: Edit Mode has just renamed it."""
-    return any(
-        bool(bone) and bone not in thing.evaluated_get(depsgraph).pose.bones
-        for thing, bone in objects_of(set_up.reader.targets.sources)
-    )
 
 
 def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
@@ -396,6 +365,8 @@ _switched_off_by_save: list[int] = []
 _late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer
 _seen: set[int] = set()  # `session_uid` of armature objects checked by `end_copies` while none was live
 _catching_up: list[bpy.types.Scene] = []  # the scene that `catch_up` evaluates, or empty
+_HANDLERS = Handlers()
+_EVALUATIONS = Handlers()  # registered only while an armature is live
 
 
 def preview_of(armature_object: bpy.types.Object) -> Preview | None:
@@ -427,7 +398,7 @@ def show_edit(armature_object: bpy.types.Object) -> None:
 # --- updates ------------------------------------------------------------------------------------------------
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_EVALUATIONS.on("depsgraph_update_post", "frame_change_post")
 def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Update the previews of a scene after an evaluation or frame change."""
     if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
@@ -529,8 +500,11 @@ def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.typ
             changed = True
             names = {bone for bones in targets.values() for rig, bone in bones if rig == armature_object}
             ahead |= bones_ahead(armature_object, depsgraph, preview, names)
-        if preview.notes() != notes:
-            _redraw()
+        if preview.notes() != notes:  # the panel shows them
+            for window in bpy.context.window_manager.windows:
+                for area in window.screen.areas:
+                    if area.type == "VIEW_3D":
+                        area.tag_redraw()
     return changed
 
 
@@ -577,14 +551,6 @@ def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph 
     return evaluated.is_evaluated and armature_object.visible_get(view_layer=depsgraph.view_layer)
 
 
-def _redraw() -> None:
-    """Redraw the sidebar, whose panel shows the notes of previews."""
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
-
-
 # --- ends ---------------------------------------------------------------------------------------------------
 
 
@@ -618,7 +584,7 @@ def end_copies(
             _end(rig)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("frame_change_post")
 def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Call `end_copies` at a frame change, which may be the first evaluation of data from another file."""
     if clamps.is_suspended():  # as in a bake, which changes many frames
@@ -631,14 +597,14 @@ def _armatures(objects: Any) -> Iterator[bpy.types.Object]:
     return (candidate for candidate in objects if candidate.type == "ARMATURE")
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("load_post")
 def end_all(*_arguments: object) -> None:
     """Switch Live off for all armatures of a file that was opened."""
     _previews.clear()
     _late.clear()
     _seen.clear()
     armature_data.switched_on.clear()
-    _stop_following()
+    _EVALUATIONS.unregister()
     for rig in _armatures(bpy.data.objects):
         _end(rig)
 
@@ -653,7 +619,7 @@ def end_left() -> None:
             _end(rig)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("undo_post", "redo_post")
 def forget_all(*_arguments: object) -> None:
     """Make all previews anew after undo or redo, which replace the objects and evaluate them."""
     _seen.clear()
@@ -661,7 +627,7 @@ def forget_all(*_arguments: object) -> None:
         preview.forget()
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("save_pre")
 def before_save(*_arguments: object) -> None:
     """Remove all previews before a file is saved."""
     editable = [rig for rig in _armatures(bpy.data.objects) if rig.is_editable]
@@ -670,7 +636,7 @@ def before_save(*_arguments: object) -> None:
         _end(rig)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("save_post", "save_post_fail")
 def after_save(*_arguments: object) -> None:
     """Switch Live on again for armatures that were live before the save."""
     for rig in _armatures(bpy.data.objects):
@@ -679,13 +645,13 @@ def after_save(*_arguments: object) -> None:
     _switched_off_by_save.clear()
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("render_init")
 def before_render(*_arguments: object) -> None:
     """Mute the clamps, so that the render shows the keys. Nothing is solved while they are muted."""
     clamps.mute_all(True)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("render_complete", "render_cancel")
 def after_render(*_arguments: object) -> None:
     """Show the previews again after a render has ended or was cancelled."""
     clamps.mute_all(False)
@@ -699,50 +665,21 @@ def _start_following() -> None:
     """
     _seen.clear()
     evaluations.wake()
-    for listeners in _evaluation_handlers():
-        if follow not in listeners:
-            listeners.append(follow)
-
-
-def _stop_following() -> None:
-    for listeners in _evaluation_handlers():
-        remove_handler(listeners, follow)
-
-
-def _evaluation_handlers() -> tuple[list[Any], list[Any]]:
-    return bpy.app.handlers.depsgraph_update_post, bpy.app.handlers.frame_change_post
-
-
-def _listeners() -> Sequence[tuple[list[Any], Any]]:
-    handlers = bpy.app.handlers
-    return (
-        (handlers.frame_change_post, end_copies_of_frame),
-        (handlers.undo_post, forget_all),
-        (handlers.redo_post, forget_all),
-        (handlers.load_post, end_all),
-        (handlers.save_pre, before_save),
-        (handlers.save_post, after_save),
-        (handlers.save_post_fail, after_save),
-        (handlers.render_init, before_render),
-        (handlers.render_complete, after_render),
-        (handlers.render_cancel, after_render),
-    )
+    _EVALUATIONS.register()
 
 
 def register() -> None:
     """Register the handlers; those of all evaluations only while an armature is live."""
     evaluations.add(end_copies, lambda _armature_object: not armature_data.switched_on)
     armature_data.begin.append(_start_following)
-    for listeners, listener in _listeners():
-        listeners.append(listener)
+    _HANDLERS.register()
     _soon(end_left)  # Blender hides the file while it enables an extension
 
 
 def unregister() -> None:
     """Unregister the handlers, and remove all previews."""
-    for listeners, listener in _listeners():
-        remove_handler(listeners, listener)
-    _stop_following()
+    _HANDLERS.unregister()
+    _EVALUATIONS.unregister()
     armature_data.begin.remove(_start_following)
     evaluations.remove(end_copies)
     for timer in (catch_up, end_left):

@@ -170,20 +170,16 @@ class Handlers:
         return added
 
     def register(self) -> None:
-        """Let Blender call the functions."""
+        """Let Blender call the functions, unless it does already."""
         for event, function in self._functions:
-            getattr(app.handlers, event).append(function)
+            if function not in getattr(app.handlers, event):
+                getattr(app.handlers, event).append(function)
 
     def unregister(self) -> None:
         """Let Blender call them no more."""
         for event, function in self._functions:
-            remove_handler(getattr(app.handlers, event), function)
-
-
-def remove_handler(handlers: list[Any], function: Callable[..., None]) -> None:
-    """Remove a function from a list of `bpy.app.handlers`, unless another add-on has cleared the list."""
-    if function in handlers:
-        handlers.remove(function)
+            if function in getattr(app.handlers, event):  # unless another add-on has cleared the list
+                getattr(app.handlers, event).remove(function)
 
 
 def classes_in(folder: ModuleType, files: Sequence[str] = ()) -> list[type]:

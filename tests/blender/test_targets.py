@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
+from linked_rigs import character, collected
 from rigs import B
 
 
@@ -57,6 +58,28 @@ def test_another_rig_has_a_collection_of_its_own():
     bpy.ops.object.mode_set(mode="OBJECT")
     other = add(arms(), "hand.L").target
     assert one.users_collection[0] != other.users_collection[0]
+
+
+@pytest.mark.parametrize("targets", [False, True], ids=["no targets", "with targets"])
+def test_an_overridden_character_gets_targets_beside_it(targets, tmp_path):
+    """Blender adds nothing to an override of a collection, be it the rig's or that of its targets."""
+    rig = collected(arms())
+    if targets:
+        add(rig, "hand.R")
+        bpy.ops.object.mode_set(mode="OBJECT")
+    rig = character(rig, tmp_path)
+    target = add(rig, "hand.L").target
+    (collection,) = target.users_collection
+    assert collection.name in bpy.context.scene.collection.children
+    again = add(rig, "arm.L").target
+    assert again.users_collection == (collection,)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    rig = next(each for each in bpy.data.objects if each.type == "ARMATURE" and each.library is None)
+    wanted = {"hand.L": "Target hand.L", "arm.L": "Target arm.L"} | (
+        {"hand.R": "Target hand.R"} if targets else {}
+    )
+    assert {row.tip: row.target.name for row in rig.ccd_rig.constraints} == wanted
 
 
 def test_to_the_target_and_back(ext):

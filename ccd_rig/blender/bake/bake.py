@@ -6,18 +6,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import bpy
+import numpy as np
 
 from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
+from ...maths.batch import Array
 from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..checks import Ready
 from ..keys.writer import BoneKeys, Destination, repeated_bones
-from ..properties import pose_library, renamed_bones, solver_settings
+from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
 from ..scene.evaluation import metres_per_unit
 from ..scene.ground import require_ground
@@ -25,10 +27,10 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .findings import in_order, measured_report
+from .findings import in_order, measured_report, planting
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
-from .playback import play_steps
+from .playback import check_steps, play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
@@ -92,8 +94,7 @@ def bake_steps(
         CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
     with clamps.suspended():
-        shares = SharedBake(solved=solved, can_change=can_change)
-        return (yield from bake_in_shared_scene(scene, armature_object, settings, shares))
+        return (yield from bake_in_shared_scene(scene, armature_object, settings, None, solved, can_change))
 
 
 def solve_steps(
@@ -107,34 +108,32 @@ def solve_steps(
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     with clamps.suspended():
-        task = yield from _prepared(scene, armature_object, settings, SharedBake())
+        task = yield from _prepared(scene, armature_object, settings)
         # Only the whole shot can tell whether a motion was baked before.
         return (yield from shot.solve(task._replace(is_rebake=False)))
 
 
-@dataclass
-class SharedBake:
-    """The resources that the bakes of several armatures share."""
-
-    # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
-    scene: SharedScene | None = None
-    clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
-    can_change: bool = True  # whether the file may be edited between two items of the bake
-    solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
-
-
 def bake_in_shared_scene(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    shared: SharedScene | None,
+    solved: shot.SolvedElsewhere | None = None,
+    can_change: bool = True,
 ) -> Steps[BakeReport]:
-    """Like `bake_steps` for one of several rigs. After the item with `is_last`, nothing can fail."""
+    """Like `bake_steps` for one of several rigs, which `shared` evaluates; None for a bake alone.
+
+    After the item with `is_last`, nothing can fail.
+    """
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     before, addresses = _names(scene, armature_object), _addresses(armature_object)
     changed = f"{before[1]} was changed while it was baked: bake once more"
+    preparing = _prepared(scene, armature_object, settings, shared, solved, can_change)
     try:
         with (
             contextlib.ExitStack() as undo,
-            contextlib.closing(_written(scene, armature_object, settings, shares, undo)) as steps,
+            contextlib.closing(_written(preparing, undo)) as steps,
         ):
             while not isinstance(item := advance(steps), Ended):
                 yield item
@@ -181,16 +180,10 @@ def _addresses(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
     return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
 
 
-def _written(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    settings: BakeSettings,
-    shares: SharedBake,
-    undo: contextlib.ExitStack,
-) -> Steps[BakeReport]:
+def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[BakeReport]:
     """Sample, solve, write, measure and check; `undo` gets the callbacks that take everything back."""
-    task = yield from _prepared(scene, armature_object, settings, shares)
-    clock, ready = shares.clock, task.ready
+    task = yield from preparing
+    scene, armature_object, ready, settings, clock = *task[:4], Clock()
     bake_frames = yield from clock.run(shot.solve(task))
     started = time.perf_counter()
     motion = keyed_motion(bake_frames)
@@ -210,19 +203,25 @@ def _written(
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
-    start.note_settings(action, task.fingerprint, undo)
-    if ready.body is not None and not ready.body.keeps:
-        start.note_followed(action, ready.body.bone, undo)
+    start.store(action, start.SETTINGS, task.fingerprint, undo)
     if ready.body is not None:
+        if not ready.body.keeps:  # keys of this bone come from planted bones
+            followed = stored_poses.followed(action)
+            bones = [*followed, *{ready.body.bone}.difference(followed)]
+            start.store(action, stored_poses.FOLLOWED, bones, undo)
         helps = ready.body.bone if motion.bake_frames.helped else ""
         start.note_helped(action, armature_object, helps, undo)
 
     measuring = keying._replace(verb="measured")
-    outcome = measured_report(task, motion, action.name)
+    times: Array = np.zeros(0)  # of playback
+    places, checking = dict[int, Array](), Clock()
+    if settings.verify or planting(motion.bake_frames):
+        played = yield from (checking if settings.verify else clock).run(play_steps(task, motion.bake_frames))
+        times, places = played.shown.frames, played.planted
+    outcome = measured_report(task, motion, action.name, times, places)
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
-        checking = Clock()
-        check, in_playback = yield from checking.run(play_steps(task, motion))
+        check, in_playback = yield from checking.run(check_steps(task, motion, played))
         report = replace(
             report,
             check=replace(check, seconds=checking.seconds),
@@ -267,7 +266,12 @@ def _begun(settings: BakeSettings) -> Progress:
 
 
 def _prepared(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    shared: SharedScene | None = None,
+    solved: shot.SolvedElsewhere | None = None,
+    can_change: bool = True,
 ) -> Steps[shot.Task]:
     """Check the set-up, and look up everything that the bake needs before its first frame."""
     prepared = _begun(settings)
@@ -281,7 +285,7 @@ def _prepared(
         settings.frame_start,
     )
     ready = yield from paced(checking, prepared)
-    state = present_state(armature_object) if shares.can_change else None
+    state = present_state(armature_object) if can_change else None
     yield prepared
     if settings.ground is None:
         require_ground(scene, armature_object)  # raises now, not when the report needs it
@@ -314,8 +318,8 @@ def _prepared(
         settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
         obstacle,
         is_body_free,
-        shares.scene,
-        shares.solved,
+        shared,
+        solved,
     )
 
 

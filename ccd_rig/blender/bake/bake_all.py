@@ -8,15 +8,14 @@ others are baked after these. Either everything is written or nothing.
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...solvers.motion import CHUNK_SECONDS
 from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..keys import channels
@@ -24,8 +23,8 @@ from ..keys.writer import Destination
 from ..properties import constraint_list, joints, renamed_bones
 from ..rig import clamps
 from ..scene import dependence
-from ..scene.isolation import SharedScene, shared_scene
-from .bake import SharedBake, bake_in_shared_scene, require_there
+from ..scene.isolation import shared_scene
+from .bake import bake_in_shared_scene, require_there
 from .progress import Progress, Steps, run
 from .report import BakeReport
 from .settings import BakeSettings
@@ -181,17 +180,11 @@ class _Overall:
             for shares in self._shares.values():
                 shares.update({armature_object: 1.0} if armature_object in shares else {})
 
-    def present(self, items: Mapping[bpy.types.Object, Progress]) -> Progress:
-        """Take the latest items of several bakes; the overall progress."""
-        for armature_object, item in items.items():
-            self.take(armature_object, item)
-        return self.shown(item)
-
     def shown(self, item: Progress) -> Progress:
         """The progress of all bakes at the stage of an item."""
         total = self._count * item.total
         done = int(item.total * sum(self._shares[item.verb].values()) + 1e-6)
-        return item._replace(done=done, total=total, is_last=False, meets=False)
+        return item._replace(done=done, total=total, is_last=False)
 
 
 def _side_by_side(
@@ -205,67 +198,24 @@ def _side_by_side(
     with shared_scene(scene) as shared:
         bakes = []  # a list, as a removed armature object is no key any more
         for armature_object, each in settings.items():
-            shares = SharedBake(shared)
-            steps = kept.enter_context(closing(bake_in_shared_scene(scene, armature_object, each, shares)))
-            bakes.append((armature_object, armature_object.name, steps, shares))
-        going = list(range(len(bakes)))
-        met: dict[int, Progress] = {}  # bakes that wait for the others
+            steps = bake_in_shared_scene(scene, armature_object, each, shared)
+            bakes.append((armature_object, armature_object.name, kept.enter_context(closing(steps))))
+        going = dict.fromkeys(range(len(bakes)), -math.inf)  # by bake, the frame that it evaluates next
         while going:
-            for k in going[:]:
-                armature_object, name, steps, _ = bakes[k]
-                with _no_collection():
+            frame = min(going.values())
+            with shared.unchanged(), _no_collection():
+                for k in [k for k, each in going.items() if each == frame]:
+                    armature_object, name, steps = bakes[k]
                     item = _next(name, steps)
-                overall.take(armature_object, item)
-                if item.is_last or item.meets:
-                    going.remove(k)
-                if item.is_last:
-                    ready.append((armature_object, steps))
-                elif item.meets:
-                    met[k] = item
-                yield overall.shown(item)
-            if not going:
-                waiting = {bakes[k][0]: item for k, item in met.items()}
-                every = {armature_object: shares for armature_object, _, _, shares in bakes}
-                served = yield from _read_on(shared, waiting, every, overall)
-                going = [k for k in met if bakes[k][0] in served] or list(met)
-                met = {k: item for k, item in met.items() if k not in going}
+                    overall.take(armature_object, item)
+                    going[k] = item.next_frame
+                    if item.is_last:
+                        del going[k]
+                        ready.append((armature_object, steps))
+                    if frame == -math.inf:
+                        break
+            yield overall.shown(item)
     return ready
-
-
-def _read_on(
-    shared: SharedScene,
-    met: Mapping[bpy.types.Object, Progress],
-    shares: Mapping[bpy.types.Object, SharedBake],
-    overall: _Overall,
-) -> Steps[list[bpy.types.Object]]:
-    """Read the next frames for waiting bakes; the armatures that got frames. Yields overall progress."""
-    counts, reading = dict.fromkeys(met, 0), shared.read_on()
-    while _read_slice(reading, counts, shares):
-        items = {}
-        for each, item in met.items():
-            items[each] = item._replace(done=min(item.done + counts[each], item.total))
-        yield overall.present(items)
-    return [each for each, count in counts.items() if count]
-
-
-def _read_slice(
-    reading: Generator[list[bpy.types.Object], None, None],
-    counts: dict[bpy.types.Object, int],
-    shares: Mapping[bpy.types.Object, SharedBake],
-) -> bool:
-    """Read frames for one time slice, counted per armature; whether more may follow."""
-    until = began = time.perf_counter()
-    until += CHUNK_SECONDS
-    with _no_collection():
-        while not isinstance(served := advance(reading), Ended):
-            now = time.perf_counter()
-            for each in served:
-                counts[each] += 1
-                shares[each].clock.seconds += (now - began) / len(served)
-            if now > until:
-                return True
-            began = now
-    return False
 
 
 @contextmanager
@@ -285,14 +235,9 @@ def _next(name: str, steps: Steps[BakeReport]) -> Progress:
     try:
         return next(steps)
     except CCDRigError as error:
-        if _is_named(name, str(error)):
+        # Bones and objects may have the same name.
+        before, quoted, _ = str(error).partition(f"'{name}'")
+        is_named = bool(quoted) and (not before or before.lower().endswith("armature "))
+        if is_named or str(error).startswith(f"{name}: "):
             raise
         raise RigError(f"{name}: {error}") from error
-
-
-def _is_named(name: str, words: str) -> bool:
-    """Whether a message names its armature; bones and objects may have the same name."""
-    if words.startswith(f"{name}: "):
-        return True
-    before, quoted, _ = words.partition(f"'{name}'")
-    return bool(quoted) and (not before or before.lower().endswith("armature "))

@@ -28,7 +28,7 @@ from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene import dependence
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
+from ..solve.methods import body_joints, chain_joints, whole_chain
 from ..solve.planting import (
     Contacts,
     PlantGround,
@@ -308,11 +308,6 @@ class BakeFrames:
         moved = [j for j in body if helped or j in self.returning]
         return (*moved, *chain_joints(self.skeleton, self.constraints[c]))
 
-    def same_bones(self, first: int, last: int) -> bool:
-        """Whether bones are the same at all rows from the first to the last."""
-        rows = slice(first, last + 1)
-        return all((each[rows] == each[first]).all() for each in (self.offsets, self.rests))
-
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]
     ) -> None:
@@ -378,14 +373,12 @@ class Tracks:
     contacts: Contacts  # (S,); of no frame before these are solved
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     ground: PlantGround | None = None  # with a row for each frame
-    unturned: Array | None = (
-        None  # (F, J, 4) poses before a bake or solve turned planted bones over the ground
-    )
+    # (F, J, 4) poses before a bake or solve turned planted bones over the ground.
+    unturned: Array | None = None
     travel: float = 0.0  # world metres along the ground by which a body walks on
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
-    unhelped: Array | None = (
-        None  # (S, 3) translations of the root bone before the body helps; None without help
-    )
+    # (S, 3) translations of the root bone before the body helps; None without help.
+    unhelped: Array | None = None
     turns_body: bool = False  # whether a root bone that keeps its animation helps, or returns from that
 
     @classmethod
@@ -397,14 +390,12 @@ class Tracks:
 
     def without_first(self, rows: int) -> Tracks:
         """A copy without its first rows, all of which are solved."""
-        contacts = self.contacts.without_first(rows)
-        unhelped = None if self.unhelped is None else self.unhelped[rows:]
         return replace(
             self,
             worlds=self.worlds[rows:],
             shifts=self.shifts[rows:],
-            contacts=contacts,
-            unhelped=unhelped,
+            contacts=self.contacts.without_first(rows),
+            unhelped=None if self.unhelped is None else self.unhelped[rows:],
         )
 
     def joints(self) -> list[int]:

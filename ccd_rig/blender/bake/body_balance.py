@@ -50,23 +50,7 @@ IDENTITY = np.array(((1.0,), (0.0,), (0.0,), (0.0,)))
 
 
 class Balance:
-    """The balance of R rows at which the body helps.
-
-    Attributes:
-        skeleton: the joints.
-        bones: rest of the joints.
-        worlds: (R, 3, 3) armature space to world.
-        carrier: the joint that carries the figure and slides along all axes.
-        masses: (J,) parts of the whole mass; by the lengths of joints where none has a mass.
-        centres: (J, 3) of mass, in the joints' frames.
-        starts: (R, 3) centres of mass without help, along the world's axes.
-        heights: (R,) of these above the lowest end.
-        limbs: (L) the joints of each chain that no other chain has.
-        weights: (R, L) by which they stand, 0 to 1.
-        supports: (R) what carries the figure, along the world's axes.
-        shifts: (R, 3) of the carrier, along the world's axes, see `lean`.
-        kept: (R,) parts of these that the body does not give up, see `FALLS`; None before the first `lean`.
-    """
+    """The balance of R rows at which the body helps."""
 
     def __init__(
         self,
@@ -81,7 +65,9 @@ class Balance:
         """Prepare the balance.
 
         Args:
-            skeleton, bones, worlds, carrier: see the class.
+            bones: rest of the joints.
+            worlds: (R, 3, 3) armature space to world.
+            carrier: the joint that carries the figure and slides along all axes.
             chains: (L) joints of each chain that has a position to reach or to hold, root first.
             pulled: (R, L) mask of chains that ask for help, and carry nothing.
             poses: without help.
@@ -90,20 +76,22 @@ class Balance:
         masses = np.array([joint.mass for joint in skeleton.joints])
         if not masses.any():
             masses = np.array([joint.length for joint in skeleton.joints])
-        self.masses = masses / masses.sum()
-        self.centres = np.array([joint.centre for joint in skeleton.joints])
+        self.masses = masses / masses.sum()  # (J,) parts of the whole mass
+        self.centres = np.array([joint.centre for joint in skeleton.joints])  # (J, 3) in the joints' frames
         heads, turns = self.bones.transforms(self.skeleton, *poses)
-        self.starts = self._centre(heads, turns)
+        self.starts = self._centre(heads, turns)  # (R, 3) without help, along the world's axes
         shared = {j for k, chain in enumerate(chains) for other in chains[:k] for j in chain if j in other}
+        # (L) joints that no other chain has.
         self.limbs = [[j for j in chain if j != carrier and j not in shared] for chain in chains]
         ends = self._ends(heads, turns, [chain[-1] for chain in chains])
         lowest = np.where(pulled, np.inf, ends[..., 2].min(axis=2))
         ground = lowest.min(axis=1)
-        self.heights = np.maximum(self.starts[:, 2] - ground, 0.0)
+        self.heights = np.maximum(self.starts[:, 2] - ground, 0.0)  # (R,) above the lowest end
         band = np.maximum(STANDS * self.heights, np.finfo(float).tiny)
-        self.weights = 1.0 - smooth_step((lowest - ground[:, None]) / band[:, None])
-        self.supports = self._supports(ends)
-        self.shifts = np.zeros_like(self.starts)
+        self.weights = 1.0 - smooth_step((lowest - ground[:, None]) / band[:, None])  # (R, L) 0 to 1
+        self.supports = self._supports(ends)  # (R) what carries the figure, along the world's axes
+        self.shifts = np.zeros_like(self.starts)  # (R, 3) of the carrier, along the world's axes, see `lean`
+        # (R,) parts of these that the body does not give up, see `FALLS`; None before the first `lean`.
         self.kept: Array | None = None
 
     def _centre(self, heads: Array, turns: Array) -> Array:

@@ -78,7 +78,10 @@ def leg_reaches(
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
     follows = np.array([_follows(bake_frames, c) for c in planted])
     # In armature space where legs take their whole place from the body, which is the same along any axes.
-    axes = np.eye(3) if follows.all() else _world_axes(bake_frames)
+    axes = np.eye(3)
+    if not follows.all():  # the world's, in the first frame
+        left, _, right = np.linalg.svd(bake_frames.worlds[0])
+        axes = left @ right
     contacts = tracks.contacts
     held, _ = seen(contacts.anchors, tracks.worlds[rows][:, None])
     for s, at in enumerate(rows):
@@ -115,12 +118,6 @@ def _follows(bake_frames: BakeFrames, c: int) -> tuple[bool, bool, bool]:
     return (row.holds.ground, row.holds.ground, row.holds.height and not lies)
 
 
-def _world_axes(bake_frames: BakeFrames) -> Array:
-    """(3, 3) rotation of armature space to the world's axes, in the first frame."""
-    left, _, right = np.linalg.svd(bake_frames.worlds[0])
-    return np.asarray(left @ right)
-
-
 def _origin(bake_frames: BakeFrames, skeleton: Skeleton, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` after the first solved frame; `before`: of the frame before."""
     row, contacts = bake_frames.constraints[c], bake_frames.planted_tracks.contacts
@@ -139,14 +136,11 @@ def _largest_extension(skeleton: Skeleton, pose: Pose, leg: Sequence[int]) -> fl
     if all(skeleton.joints[j].limit is None for j in leg[1:-1]):
         return REACHES * length
     free = skeleton.replace({skeleton.joints[leg[0]].name: {"limit": None, "comfort": None}})
-    name, count = (
-        skeleton.joints[leg[-1]].name,
-        len(skeleton.chain(leg[-1])) - len(skeleton.chain(leg[0])) + 1,
-    )
+    count = len(skeleton.chain(leg[-1])) - len(skeleton.chain(leg[0])) + 1
     way = heads[-1] - heads[0]
     way = way.normalized() if way.length > 0.0 else Vector((0.0, 0.0, -1.0))
     far = heads[0] + FAR * length * way
-    goal = PositionGoal(name, far, Vector((0.0, 0.0, 0.0)), chain_length=count)
+    goal = PositionGoal(skeleton.joints[leg[-1]].name, far, Vector((0.0, 0.0, 0.0)), chain_length=count)
     settings = SolverSettings(position_tolerance=1e-6 * length, comfort=False)
     stretched = forward_kinematics(free, solve(free, pose, [goal], settings).pose)
     most = (stretched[leg[-1]].translation - stretched[leg[0]].translation).length
@@ -256,20 +250,16 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
         size = np.linalg.norm(priced[0], axis=1, keepdims=True)
         copies[0] = priced[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))
         for k in range(legs):
-            copies[1 + k] = _into_ball(priced[1 + k], reaches.centres[:, k], reaches.radii[:, k])
+            offsets, radii = priced[1 + k] - reaches.centres[:, k], reaches.radii[:, k]
+            distances = np.linalg.norm(offsets, axis=1)
+            outside = distances > radii
+            scale = np.where(outside, radii / np.where(outside, distances, 1.0), 1.0)[:, None]
+            inside = reaches.centres[:, k] + offsets * scale
+            copies[1 + k] = np.where(outside[:, None], inside, priced[1 + k])
         prices += seen - copies
         if np.abs(seen - copies).max() < CLOSE:
             break
     return np.where(np.any(copies[0] != 0.0, axis=1)[:, None], smooth, 0.0)
-
-
-def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
-    """(S, 3) nearest points inside balls with centres (S, 3) and radii (S,)."""
-    offsets = points - centres
-    distances = np.linalg.norm(offsets, axis=1)
-    outside = distances > radii
-    scale = np.where(outside, radii / np.where(outside, distances, 1.0), 1.0)
-    return np.where(outside[:, None], centres + offsets * scale[:, None], points)
 
 
 PASSES = 3
@@ -364,19 +354,15 @@ def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrif
     lengths = shift_lengths(bake_frames)
     largest = int(np.argmax(lengths))
     frames = int((lengths > SHOWN).sum())
-    distance, frame = (
-        (float(lengths[largest]), number(bake_frames.solved_frames[largest])) if frames else (0.0, None)
-    )
     tracks = bake_frames.planted_tracks
-    short = len(tracks.short_rows)
     return BodyReport(
         body.bone,
         WALK_ON if body.walks_on else KEEP_ANIMATION,
         moved_frames=frames,
-        distance=distance,
-        frame=frame,
-        short_frames=short,
-        obstacle=held_by if short else "",
+        distance=float(lengths[largest]) if frames else 0.0,
+        frame=number(bake_frames.solved_frames[largest]) if frames else None,
+        short_frames=len(tracks.short_rows),
+        obstacle=held_by if tracks.short_rows else "",
         travel=tracks.travel,
         drift=drift,
     )
@@ -562,17 +548,11 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
         angles[helped] = 0.0
         most = int(np.argmax(angles))
         lean = Peak(name, frames[most], float(angles[most]))
-    return BodyDrift(_shortest_leg(bake_frames, worlds), rise, lean, _hover(bake_frames, worlds, heads))
-
-
-def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
-    """Length of the shortest leg along its bones in the first frame, world metres."""
-    tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
     size = float(np.cbrt(abs(np.linalg.det(worlds[0, :3, :3]))))
     lengths = np.linalg.norm(bake_frames.offsets[0], axis=-1)
     planted = [bake_frames.constraints[c] for c in tracks.support_chains.constraints]
-    chains = [skeleton.chain(row.tip, row.chain_length)[2:] for row in planted]
-    return size * min(float(lengths[list(chain)].sum()) for chain in chains)
+    legs = [lengths[list(skeleton.chain(row.tip, row.chain_length)[2:])].sum() for row in planted]
+    return BodyDrift(size * float(min(legs)), rise, lean, _hover(bake_frames, worlds, heads))
 
 
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
-from ...maths.batch import Array, angles_between, inverse, length, move, unit
+from ...maths.batch import Array, Mask, angles_between, inverse, length, move, unit
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint
-from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
-from ..solve.constraint_goals import chain_joints
-from ..solve.methods import groups
+from ..solve.methods import chain_joints, groups
 from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, rotated_joints
@@ -56,8 +54,6 @@ from .report import (
 )
 from .report import SEEN as SEEN_TURN
 from .shot import Task
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -403,7 +399,11 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
         elif c in targets_of:
             targets = targets_of[c]
-            still = [*_still(targets, in_force, baked.solver.position_tolerance)]
+            steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= baked.solver.position_tolerance
+            resting = batch.runs(steps & in_force[1:] & in_force[:-1])
+            still = [
+                slice(run.start, run.stop + 1) for run in resting if run.stop + 1 - run.start >= STILL_FRAMES
+            ]
             if not still:
                 continue
             misses = baked.world(baked.reached(c)) - targets
@@ -414,14 +414,6 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
                 if strays[row] > least:
                     far = float(strays[row])
                     yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
-
-
-def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
-    """Runs of frames in which world points (F, 3) are at rest."""
-    steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
-    for run in batch.runs(steps & in_force[1:] & in_force[:-1]):
-        if run.stop + 1 - run.start >= STILL_FRAMES:
-            yield slice(run.start, run.stop + 1)
 
 
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
@@ -524,18 +516,19 @@ def loop(baked: Baked) -> Loop | None:
 # The report -----------------------------------------------------------------------------------------------
 
 
-def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeReport]:
+def measured_report(
+    task: Task, motion: KeyedMotion, action: str, times: Array, places: Mapping[int, Array]
+) -> Work[BakeReport]:
     """Measure the keyed motion and the motion at full influence; yields after each constraint.
 
-    The report is without playback, counts of keys, warnings and time. `action` is the name of that with the
-    keys.
+    The report is without the check, counts of keys, warnings and time.
+
+    Args:
+        action: name of that with the keys.
+        times, places: of planted bones in playback, see `foot_slips`.
     """
-    bake_frames, settings, solver, body = (
-        motion.bake_frames,
-        task.settings,
-        task.solving.solver,
-        task.ready.body,
-    )
+    bake_frames, settings = motion.bake_frames, task.settings
+    solver, body = task.solving.solver, task.ready.body
     placed = measuring.transforms(bake_frames, motion.keyed)
     yield
     keyed = blended = yield from measuring.errors(bake_frames, *placed)
@@ -546,11 +539,22 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
         bake_frames.states[row] = {
             c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
         }
-    ended = _ended(bake_frames)
+    codes = {name: code for code, name in enumerate(STATUSES)}
+    ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
+    for row, states in bake_frames.states.items():
+        ended[row] = [codes[states.get(c, REACHED)] for c in range(len(bake_frames.constraints))]
     baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
-    entries = _entries(bake_frames, ended, (distances, angles), keyed)
+    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
+    columns = (distances, keyed[0], bake_frames.influences, angles, keyed[1])
+    entries = Entries(
+        tuple(constraint.name for constraint in bake_frames.constraints),
+        bake_frames.frames[in_force[0]],
+        in_force[1].astype(np.int16),
+        ended[in_force],
+        *(each[in_force] for each in columns),
+    )
     yield
-    slips = foot_slips(task, bake_frames, entries)
+    slips = foot_slips(bake_frames, entries, times, places)
     yield
     frames_per_second = task.scene.render.fps / task.scene.render.fps_base
     ground = _ground(task, baked)
@@ -589,37 +593,25 @@ def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeRe
     )
 
 
-def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[FootSlip, ...]:
+def foot_slips(
+    bake_frames: BakeFrames, entries: Entries, times: Array, places: Mapping[int, Array]
+) -> tuple[FootSlip, ...]:
     """Slips of planted bones in playback, one per constraint that plants a bone.
 
     Args:
-        task: its keys are written.
         bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
+        entries: of all constraints.
+        times: (P,) frames that were played.
+        places: by constraint that plants a bone, (P, 4, 4) places of the bone in the world.
     """
-    if bake_frames.tracks is None:
-        return ()
-    planting = [
-        c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
-    ]
-    frames = bake_frames.frames.astype(int).tolist()
-    tips = {c: task.armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
-    played: list[PlayedFrame] = []
-    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # of played, and of baked frames
-    with playback(task.scene, task.armature_object, bake_frames.constraints) as playing:
-        for frame in range(frames[0], frames[-1] + 1):
-            planted = _planted(bake_frames, planting, frames, frame)
-            if planted:
-                for c, f in planted.items():
-                    rows[c].append((len(played), f))
-                played.append(playing.play(float(frame), False))
-        worlds = playing.worlds(played)
-    slips = []
-    for c in planting:
-        at, baked = np.array(rows[c], np.int64).reshape(-1, 2).T
-        ends = worlds[at] @ np.array([played[k].matrices[tips[c]] for k in at]).reshape(-1, 4, 4)
-        held = bake_frames.tracks.worlds[baked]
-        heads = move(held, bake_frames.targets.points[baked, c])
-        away = length(ends[:, :3, 3] - heads, axis=-1)
+    slips, frames = [], bake_frames.frames.astype(int).tolist()
+    for c in planting(bake_frames):
+        every = np.arange(frames[0], frames[-1] + 1)
+        baked = np.array([_planted(bake_frames, c, frames, frame) for frame in every.tolist()])
+        played, baked = every[baked >= 0], baked[baked >= 0]
+        ends = places[c][np.searchsorted(times, played)]
+        held = bake_frames.planted_tracks.worlds[baked]
+        away = length(ends[:, :3, 3] - move(held, bake_frames.targets.points[baked, c]), axis=-1)
         turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])
         wanted = unit(bake_frames.targets.rotations[baked, c], axis=-1)
         worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
@@ -630,29 +622,30 @@ def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[F
                 float(entries.keyed_angle[entries.constraint == c].max()),
                 float(away.max(initial=0.0)),
                 float(angles_between(turned, wanted, axis=-1).max(initial=0.0)),
-                int(played[at[worst]].frame) if len(away) else frames[0],
+                int(played[worst]) if len(away) else frames[0],
             )
         )
     return tuple(slips)
 
 
-def _planted(
-    bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
-) -> dict[int, int]:
-    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` of its place.
+def planting(bake_frames: BakeFrames) -> list[int]:
+    """Constraints that plant a bone at any frame."""
+    tracks = bake_frames.tracks
+    every = () if tracks is None else tracks.support_chains.constraints
+    return [c for c in every if (bake_frames.influences[:, c] > 0.0).any()]
+
+
+def _planted(bake_frames: BakeFrames, c: int, frames: Sequence[int], frame: int) -> int:
+    """The row of `bake_frames` with the place of a bone that is planted at a frame; -1 if it is not.
 
     Between two keys a bone is planted if both hold it, without a target and in all components.
     """
     after = bisect.bisect_left(frames, frame)
+    constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
     if frames[after] == frame:
-        return {c: after for c in planting if bake_frames.influences[after, c] > 0.0}
-    return {
-        c: after
-        for c in planting
-        if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
-        and not bake_frames.constraints[c].target
-        and all(bake_frames.constraints[c].holds)
-    }
+        return after if influences[after] > 0.0 else -1
+    is_free = bool(constraint.target) or not all(constraint.holds)
+    return -1 if is_free or min(influences[after - 1 : after + 1]) <= 0.0 else after
 
 
 def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
@@ -712,40 +705,6 @@ def _ground(task: Task, baked: Baked) -> Ground | None:
     _, meshes = ground_of_rig(task.armature_object)
     points = baked.world(baked.heads[:, chains]).reshape(-1, 3) if meshes else np.zeros((0, 3))
     return rig_ground(task.scene, task.armature_object, frames, points, room)
-
-
-def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:
-    """(F, C) numbers of the statuses of constraints at each frame."""
-    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
-    ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
-    constraints = range(len(bake_frames.constraints))
-    for row, each in states.items():
-        ended[row] = [codes[each.get(c, REACHED)] for c in constraints]
-    return ended
-
-
-def _entries(
-    bake_frames: BakeFrames,
-    ended: NDArray[np.uint8],
-    missed: tuple[Array, Array],
-    keyed: tuple[Array, Array],
-) -> Entries:
-    """An entry for each active constraint at each frame.
-
-    Args:
-        bake_frames: solved.
-        ended: (F, C) numbers of their statuses.
-        missed, keyed: (F, C) distances and angles of the solved motion, and of the keyed motion.
-    """
-    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
-    columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
-    return Entries(
-        tuple(constraint.name for constraint in bake_frames.constraints),
-        bake_frames.frames[in_force[0]],
-        in_force[1].astype(np.int16),
-        ended[in_force],
-        *(each[in_force] for each in columns),
-    )
 
 
 def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:

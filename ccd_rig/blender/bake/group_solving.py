@@ -28,20 +28,25 @@ from ...solvers.pose_search import STATUSES, PoseSearch, Solved
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import (
+from ..solve.methods import (
+    FrameSolveSettings,
+    Group,
     SoftLimb,
+    are_solved_at_once,
     body_joints,
     chain_joints,
     effectors,
     goal_targets,
     goals_of_rows,
+    groups,
     has_window,
     is_soft,
     soft_limb,
+    solve_once,
+    spare_length,
     whole_chain,
     with_body,
 )
-from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .body_balance import ROUNDS, Balance
@@ -144,9 +149,11 @@ class Batch:
 
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
     """Rest of bones at rows of a bake's frames, in order of time; one row where all are equal."""
-    if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
+    whole, bones = slice(int(rows[0]), int(rows[-1]) + 1), (bake_frames.offsets, bake_frames.rests)
+    if all((each[whole] == each[whole][:1]).all() for each in bones):
         rows = rows[:1]
-    return Bones(bake_frames.offsets[rows], unit(bake_frames.rests[rows], axis=-1))
+    offsets, rests = (each[rows] for each in bones)
+    return Bones(offsets, unit(rests, axis=-1))
 
 
 UNCHANGED = 1e-4
@@ -506,7 +513,11 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
     members = batch.active_of(group)
     balances = [c for c in members if batch.constraints[c].kind.balances]
     axes = np.nan_to_num(batch.targets.directions[:, balances])  # NaN where all three count
-    joints, skeleton = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
+    skeleton, constraints = batch.skeleton, [batch.constraints[c] for c in group.members]
+    joints: Rows = np.arange(len(skeleton))
+    if not any(constraint.kind.balances for constraint in constraints):
+        joints = np.array(sorted({j for each in constraints for j in skeleton.chain(each.tip)}))
+        skeleton = skeleton.part(joints.tolist())
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     keyed = [c for c in members if "max_extension" in batch.targets.keyed.get(c, ())]
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in keyed])
@@ -524,14 +535,6 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
         first = places[0]
         scaled = skeleton.with_lengths(lengths[first])  # animated scale
         yield _Share(group, batch, np.array(places), joints, scaled, wanted[first] or NO_HELP)
-
-
-def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
-    """The joints that constraints involve, in order, and their skeleton."""
-    if any(constraint.kind.balances for constraint in constraints):
-        return np.arange(len(skeleton)), skeleton
-    joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
-    return np.array(joints), skeleton.part(joints)
 
 
 def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
 from ..properties.stored_poses import MODE
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
-from ..solve.constraint_goals import chain_joints
+from ..solve.methods import chain_joints
 from . import measuring, start
 from .bake_frames import BakeFrames, Motion
 from .frame_selection import key_time

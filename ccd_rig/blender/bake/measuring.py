@@ -23,7 +23,7 @@ from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows, orthonormal
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
+from ..solve.methods import chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows, Transforms
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
@@ -258,7 +258,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     joints = list(bake_frames.skeleton.chain(constraint.tip))
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
-    for alike in _equal_rows(lengths):
+    kinds = np.zeros(len(rows), np.intp)
+    if (lengths != lengths[:1]).any():
+        kinds = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
+    for alike in (np.flatnonzero(kinds == k) for k in range(int(kinds.max()) + 1)):
         skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
@@ -266,14 +269,6 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
-
-
-def _equal_rows(values: Array) -> list[Rows]:
-    """Groups of equal rows of (R, K)."""
-    if (values == values[:1]).all():
-        return [np.arange(len(values))]
-    which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
-    return [np.flatnonzero(which == k) for k in range(int(which.max()) + 1)]
 
 
 def _along(lengths: Array) -> Array:

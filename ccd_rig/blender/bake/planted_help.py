@@ -16,7 +16,7 @@ Shapes: S solved frames, J joints.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, length, rotate
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import WHOLE, Constraint
-from ..solve.constraint_goals import chain_joints, effectors
-from ..solve.methods import FrameSolveSettings, are_solved_at_once
+from ..solve.methods import FrameSolveSettings, are_solved_at_once, chain_joints, effectors
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, Rows
 from .group_solving import MOVED, Batch, let_body_help
@@ -50,7 +49,7 @@ def help_planted(
     if tracks.turns_body:
         back = bake_frames.returning.intersection(tracks.joints())
         tracks.contacts.moved = [each | back for each in tracks.contacts.moved]
-    figure = _Figure.of(bake_frames, settings, is_free)
+    figure = _Figure(bake_frames, settings, is_free)
     asking = [k for k in range(len(rows)) if any(figure.misses(k, c) for c in whole)]
     alike: dict[object, list[int]] = {}
     for k in asking:
@@ -63,53 +62,39 @@ def help_planted(
         figure.store(np.array(places), batch)
 
 
-@dataclass
 class _Figure:
     """A figure with planted bones, solved without the help of its body."""
 
-    bake_frames: BakeFrames
-    settings: FrameSolveSettings  # of every solve
-    is_free: bool  # see `help_planted`
-    keyed: JointPoses  # (S) poses that are keyed, with other chains than legs at full influence
-    heads: Array  # (S, J, 3) of these, armature space
-    turns: Array  # (S, J, 4) likewise
-    limbs: dict[int, frozenset[int]]  # by constraint that plants a bone, the joints of its limb alone
-    # By constraint, (S,) mask of frames at which its target is where the animation of a body that keeps it
-    # has its end.
-    resting: dict[int, Mask]
-
-    @classmethod
-    def of(cls, bake_frames: BakeFrames, settings: FrameSolveSettings, is_free: bool) -> _Figure:
+    def __init__(self, bake_frames: BakeFrames, settings: FrameSolveSettings, is_free: bool) -> None:
+        """Take the solved frames; settings are of every solve, and `is_free` as of `help_planted`."""
+        self.bake_frames, self.settings, self.is_free = bake_frames, settings, is_free
         tracks = bake_frames.planted_tracks
-        joints, contacts = tracks.joints(), tracks.contacts
-        frames = PlantedFrames.of(bake_frames, None)
-        keyed = JointPoses(bake_frames.solved.copy(), frames.animated.translations.copy())
-        keyed.rotations[:, joints] = contacts.rotations[:, joints]
-        keyed.translations[:, tracks.support_chains.root_bone] = contacts.translations[
-            :, tracks.support_chains.root_bone
-        ]
-        heads, turns = frames.transforms(keyed)
-        limbs = _limbs(bake_frames.skeleton, bake_frames.constraints)
-        figure = cls(bake_frames, settings, is_free, keyed, heads, turns, limbs, {})
+        joints, contacts, root_bone = tracks.joints(), tracks.contacts, tracks.support_chains.root_bone
+        frames = PlantedFrames(bake_frames, None)
+        # (S) poses that are keyed, with other chains than legs at full influence.
+        self.keyed = JointPoses(bake_frames.solved.copy(), frames.animated.translations.copy())
+        self.keyed.rotations[:, joints] = contacts.rotations[:, joints]
+        self.keyed.translations[:, root_bone] = contacts.translations[:, root_bone]
+        # (S, J, 3) heads and (S, J, 4) rotations of these, armature space.
+        self.heads, self.turns = frames.transforms(self.keyed)
+        # By constraint that plants a bone, the joints of its limb alone.
+        self.limbs = _limbs(bake_frames.skeleton, bake_frames.constraints)
+        # By constraint, (S,) mask of frames at which its target is where the animation of a body that keeps
+        # it has its end.
+        self.resting: dict[int, Mask] = {}
         if tracks.keeps_body:
-            figure._note_resting(frames)
-        return figure
-
-    def _note_resting(self, frames: PlantedFrames) -> None:
-        bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
-        heads, turns = frames.transforms(frames.animated)
-        for c, constraint in enumerate(bake_frames.constraints):
-            if constraint.body_length:
-                chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
-                apart = bake_frames.targets.points[rows, c] - self._ends(c, heads, turns)
-                self.resting[c] = length(apart, axis=-1) <= MOVED * bake_frames.lengths[rows][:, chain].sum(1)
+            rows, animated = bake_frames.solved_rows, frames.transforms(frames.animated)
+            for c, constraint in enumerate(bake_frames.constraints):
+                if constraint.body_length:
+                    chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
+                    apart = bake_frames.targets.points[rows, c] - self._ends(c, *animated)
+                    slack = MOVED * bake_frames.lengths[rows][:, chain].sum(1)
+                    self.resting[c] = length(apart, axis=-1) <= slack
 
     def _ends(self, c: int, heads: Array, turns: Array) -> Array:
         """(S, 3) ends of a chain in poses with heads (S, J, 3) and rotations (S, J, 4)."""
-        constraint, tip = (
-            self.bake_frames.constraints[c],
-            self.bake_frames.skeleton.index(self.bake_frames.constraints[c].tip),
-        )
+        constraint = self.bake_frames.constraints[c]
+        tip = self.bake_frames.skeleton.index(constraint.tip)
         lengths = self.bake_frames.lengths[self.bake_frames.solved_rows, tip]
         return heads[:, tip] + rotate(turns[:, tip], effectors(constraint, lengths), axis=-1)
 

@@ -49,11 +49,9 @@ from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
-from ...solvers.problem_tables import Bones
 from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint, Holds
-from ..solve.constraint_goals import chain_joints
-from ..solve.methods import FrameSolveSettings, Group, groups
+from ..solve.methods import FrameSolveSettings, Group, chain_joints, groups
 from ..solve.planting import (
     RETURN,
     Contacts,
@@ -66,12 +64,12 @@ from ..solve.planting import (
     drifted,
     place_of,
     placed,
-    plant_ground,
     returning,
     seen,
+    sole_of,
     turned,
 )
-from .bake_frames import BakeFrames, Rows, Tracks
+from .bake_frames import BakeFrames, Rows
 from .group_solving import Batch, bones_of, solve_batches
 from .report import REACHED
 
@@ -148,49 +146,30 @@ class SegmentEnd:
         return {j: self.departure(j, self.keyed) for j in self.segment.moved - moved - {root_bone}}
 
 
-@dataclass
 class PlantedFrames:
-    """R frames of a bake with planted bones, in order of time."""
+    """R solved frames of a bake with planted bones, in order of time."""
 
-    bake_frames: BakeFrames  # the frames of the bake
-    tracks: Tracks  # its planted bones
-    rows: Rows  # (R,) rows of the bake
-    worlds: Array  # (R, 4, 4) armature space to world
-    bones: Bones  # at each frame, or once where they are constant
-    animated: JointPoses  # poses without constraints, with the body shifted
-    solved: JointPoses  # poses at full influence
-    keyed: JointPoses  # keyed poses of the support chains and the root bone
-    states: list[dict[int, str]]  # (R,) constraint -> status
-    anchors: Array  # (R, C, 4, 4) see `Contacts`
-    moved: list[frozenset[int]]  # (R,) joints of the support chains, and the root bone, that anything moves
-    bases: list[int]  # (R,) the constraint on whose bone the figure stands, or -1
-    shifts: Array  # (R, 3) of the body, armature space
-
-    @classmethod
-    def of(cls, bake_frames: BakeFrames, shifts: Array | None) -> PlantedFrames:
-        """The solved frames in their animated poses, with the body shifted."""
-        tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
-        bones = bones_of(bake_frames, rows)
-        animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
-        shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
-        root_bone = tracks.support_chains.root_bone
-        back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), (4, len(rows)))
-        animated.translations[:, root_bone] += rotate(back, shifts.T).T
-        return cls(
-            bake_frames,
-            tracks,
-            rows,
-            tracks.worlds[rows],
-            bones,
-            animated,
-            animated.at(slice(None)),
-            animated.at(slice(None)),
-            [{} for _ in rows],
-            np.full((len(rows), len(bake_frames.constraints), 4, 4), np.nan),
-            [frozenset()] * len(rows),
-            [-1] * len(rows),
-            shifts,
-        )
+    def __init__(self, bake_frames: BakeFrames, shifts: Array | None) -> None:
+        """Take the frames in their animated poses, with the body shifted."""
+        self.bake_frames, self.tracks = bake_frames, bake_frames.planted_tracks
+        rows = self.rows = bake_frames.solved_rows  # (R,) rows of the bake
+        self.worlds = self.tracks.worlds[rows]  # (R, 4, 4) armature space to world
+        self.bones = bones_of(bake_frames, rows)  # at each frame, or once where they are constant
+        self.shifts: Array = (
+            np.zeros((len(rows), 3)) if shifts is None else shifts
+        )  # of the body, armature space
+        # Poses without constraints, with the body shifted.
+        self.animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
+        root_bone = self.tracks.support_chains.root_bone
+        back = np.broadcast_to(conjugate(self.bones.rests[:, root_bone].T), (4, len(rows)))
+        self.animated.translations[:, root_bone] += rotate(back, self.shifts.T).T
+        self.solved = self.animated.at(slice(None))  # poses at full influence
+        self.keyed = self.animated.at(slice(None))  # keyed poses of the support chains and the root bone
+        self.states: list[dict[int, str]] = [{} for _ in rows]  # (R,) constraint -> status
+        self.anchors = np.full((len(rows), len(bake_frames.constraints), 4, 4), np.nan)  # see `Contacts`
+        # (R,) joints of the support chains, and the root bone, that anything moves.
+        self.moved = [frozenset[int]()] * len(rows)
+        self.bases = [-1] * len(rows)  # (R,) the constraint on whose bone the figure stands, or -1
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -274,17 +253,33 @@ class PlantedFrames:
 def ground_below(
     armature_object: bpy.types.Object, bake_frames: BakeFrames, rest: Matrix, ground_near: GroundNear
 ) -> PlantGround | None:
-    """The ground below planted bones at all frames, see `plant_ground`; None if no constraint lies on it."""
-    tracks = bake_frames.tracks
-    if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
+    """The ground below planted bones at all frames; None if no constraint lies on it.
+
+    Args:
+        armature_object: the original object.
+        rest: armature space to world, as the armature stands at rest.
+        ground_near: gives the ground; its rows are the frames.
+
+    Raises:
+        RigError: no ground is chosen, or it has no faces.
+    """
+    tracks, constraints, skeleton = bake_frames.tracks, bake_frames.constraints, bake_frames.skeleton
+    planting = [c for c, each in enumerate(constraints) if each.kind.plants and each.on_ground]
+    if tracks is None or not planting:
         return None
-    worlds, root_bone = tracks.worlds, tracks.support_chains.root_bone
     heads, _ = bake_frames.transforms(bake_frames.base, bake_frames.translations)
-    names = [joint.name for joint in bake_frames.skeleton.joints]
-    tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
-    seen = {names[j]: move(worlds, heads[:, j]) for j in (*tips, root_bone)}
-    constraints, root_name = bake_frames.constraints, names[root_bone]
-    return plant_ground(armature_object, constraints, seen, root_name, rest, ground_near)
+    tips, root_bone = [skeleton.index(constraints[c].tip) for c in planting], tracks.support_chains.root_bone
+    points = np.stack([move(tracks.worlds, heads[:, j]) for j in tips], axis=1)
+    roots = move(tracks.worlds, heads[:, root_bone])
+    room = max(float(np.linalg.norm(points - roots[:, None], axis=2).max()), 1e-3)
+    ground = ground_near(points.reshape(-1, 3), room)
+    if ground is None:
+        return None
+    walk, name = armature_object.ccd_rig.walk, skeleton.joints[root_bone].name
+    clearance = float(walk.clearance)
+    soles = {c: sole_of(armature_object, constraints[c], name, rest, clearance) for c in planting}
+    tops = np.maximum(roots[:, 2], points[..., 2].max(axis=1))
+    return PlantGround(ground, soles, tops, float(walk.steepest))
 
 
 @dataclass
@@ -301,7 +296,7 @@ class PlantedSolver:
             bake_frames: of the bake.
             shifts: (S, 3) of the body beside its animation, armature space; None: it is not shifted.
         """
-        frames = PlantedFrames.of(bake_frames, shifts)
+        frames = PlantedFrames(bake_frames, shifts)
         skeleton, constraints = bake_frames.skeleton, bake_frames.constraints
         chains, every = frames.tracks.support_chains, tuple(range(len(bake_frames.constraints)))
         if chains.keeps_body:
@@ -716,11 +711,8 @@ class _GroupSolver:
 
     def _keep(self, segment: ContactSegment, rows: Rows, batch: Batch) -> None:
         """Store a solved batch of rows of segments like `segment`: poses and status of constraints."""
-        frames, base, poses = (
-            self.frames,
-            self.stands_on(segment),
-            JointPoses(batch.rotations, batch.translations),
-        )
+        frames, base = self.frames, self.stands_on(segment)
+        poses = JointPoses(batch.rotations, batch.translations)
         self._place(segment, rows, poses)
         self._put(frames.solved, rows, poses)
         for row, ended in zip(rows.tolist(), batch.states, strict=True):

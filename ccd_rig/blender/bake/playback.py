@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -56,32 +55,33 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(task: Task, motion: KeyedMotion) -> Steps[tuple[Check, tuple[Finding, ...]]]:
-    """Evaluate all whole frames of the range, and all keyed frames; the keys are written.
-
-    Returns the check, and what it finds between keys.
-    """
-    armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
-    solver = task.solving.solver
+def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
+    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+    armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
-    samples = _PlaybackSamples.empty(armature_object, bake_frames, frames, tolerances)
+    samples = _PlaybackSamples(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
-    yield measured
+    yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        requests = [(frame, True) for frame in frames.tolist()]
-        if shared is not None:
-            shared.want(armature_object, requests)
-        for f, each in enumerate(requests):
-            progress = Progress(each[0], f, len(frames), "checked")
-            if shared is not None and shared.waits(armature_object, *each):
-                yield progress._replace(meets=True)  # all armatures have their keys by then
-            samples.store(f, playing.play(*each), playing)
+        for f, frame in enumerate(frames.tolist()):
+            if shared is not None:
+                yield Progress(frame, f, len(frames), "checked", next_frame=frame)
+            samples.store(f, playing.play(frame, True), playing)
             if shared is None or f == len(frames) - 1:
-                yield progress._replace(done=f + 1)
-    measuring_all = _results(armature_object, motion, samples, solver)
+                yield Progress(frame, f + 1, len(frames), "checked")
+    return samples
+
+
+def check_steps(
+    task: Task, motion: KeyedMotion, samples: _PlaybackSamples
+) -> Steps[tuple[Check, tuple[Finding, ...]]]:
+    """The check of a played bake, and what it finds between keys."""
+    frames = samples.shown.frames
+    measured = Progress(frames[-1], 0, len(frames), "measured")
+    measuring_all = _results(task.armature_object, motion, samples, task.solving.solver)
     results, between = yield from paced(measuring_all, measured)
     taken = yield from paced(_taken_off(task, motion), measured)
     return Check(len(frames), tuple(results)), (*between, *taken)
@@ -169,7 +169,9 @@ def _results(
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, samples.strayed[:, c], 0.0)[at]
-        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, samples.tolerances)
+        distance, angle, row, causes = _worst_deviation(
+            armature_object, bake_frames, c, played, keyed, strays, samples.tolerances
+        )
         results.append(
             PlaybackResult(
                 constraint=constraint.name,
@@ -177,22 +179,13 @@ def _results(
                 frame=float(frames[far]),
                 angle=float(errors[1][turned, c]),
                 angle_frame=float(frames[turned]),
-                deviation=worst.distance,
-                deviation_angle=worst.angle,
-                deviation_frame=float(bake_frames.frames[worst.row]),
-                causes=worst.causes,
+                deviation=distance,
+                deviation_angle=angle,
+                deviation_frame=float(bake_frames.frames[row]),
+                causes=causes,
             )
         )
     return results, tuple(between)
-
-
-class _Deviation(NamedTuple):
-    """The deviation of a chain, or its target, from the bake: world metres, radians, row and causes."""
-
-    distance: float
-    angle: float
-    row: int
-    causes: tuple[str, ...]
 
 
 def _worst_deviation(
@@ -203,8 +196,8 @@ def _worst_deviation(
     keyed: Transforms,
     strays: Array,
     tolerances: tuple[float, float],
-) -> _Deviation:
-    """The largest deviation of constraint `c` from the bake.
+) -> tuple[float, float, int, tuple[str, ...]]:
+    """The largest deviation of constraint `c` from the bake: world metres, radians, row and causes.
 
     Args:
         strays: (F, 2) deviations of its targets, world metres and radians.
@@ -214,7 +207,7 @@ def _worst_deviation(
         row = int(np.argmax((strays / tolerances).max(axis=1)))
         distance, angle = strays[row].tolist()
         cause = "its target or pole moves with the bones that were baked: choose one that does not"
-        return _Deviation(distance, angle, row, (cause,))
+        return distance, angle, row, (cause,)
     # Locked bones too, as they carry the others.
     constraint = bake_frames.constraints[c]
     chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
@@ -231,51 +224,50 @@ def _worst_deviation(
         wrong = [joints[j].name for j in moved]
         wrong = wrong or [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
         causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
-    return _Deviation(float(distances[row].max()), float(angles[row].max()), row, causes)
+    return float(distances[row].max()), float(angles[row].max()), row, causes
 
 
-@dataclass
 class _PlaybackSamples:
-    """Playback samples of F frames and J joints."""
+    """Playback samples of F frames and J joints.
 
-    shown: BakeFrames  # the frames with evaluated lengths, worlds, and targets between keys too
-    keyed: frozenset[float]  # frames with keys
-    heads: Array  # (F, J, 3) armature space
-    axes: Array  # (F, J, 4) rotations, armature space
-    slots: list[int]  # (J,) indices in pose.bones
-    lengths: Array  # (J,) of the bones, without scale
-    signs: Array  # (F, J, 3) of their scales along their axes, between keys those of the next one
-    tolerances: tuple[float, float]  # within which a target is unchanged, world metres and radians
-    strayed: Array  # (F, C, 2) deviations of targets since the solve, at keyed frames; the same units
-    _latest: list[PlayedFrame] = field(default_factory=list)  # not converted yet
+    Attributes:
+        shown: the frames with evaluated lengths, worlds, and targets between keys too.
+        heads: (F, J, 3) armature space.
+        axes: (F, J, 4) rotations, armature space.
+        tolerances: within which a target is unchanged, world metres and radians.
+        strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
+        planted: by constraint that plants a bone, (F, 4, 4) places of the bone in the world.
+    """
 
-    @classmethod
-    def empty(
-        cls,
-        armature_object: bpy.types.Object,
-        bake_frames: BakeFrames,
-        frames: Array,
-        tolerances: tuple[float, float],
-    ) -> _PlaybackSamples:
-        indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
-        slots = [indices[joint.name] for joint in bake_frames.skeleton.joints]
-        lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
-        sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(bake_frames.constraints)))
-        scaled, worlds, influences = (np.zeros(size) for size in sizes)
+    def __init__(
+        self, rig: bpy.types.Object, bake_frames: BakeFrames, frames: Array, tolerances: tuple[float, float]
+    ) -> None:
+        count, constraints, bones = len(frames), len(bake_frames.constraints), rig.pose.bones
+        self.tolerances, self._latest = tolerances, list[PlayedFrame]()  # not converted yet
+        self._keyed = bake_frames.frames
+        self.slots = [bones.find(joint.name) for joint in bake_frames.skeleton.joints]
+        self.lengths = np.array([bones[slot].bone.length for slot in self.slots])  # without scale
         # At keyed frames targets should be unchanged; the places of planted bones are known.
         at = np.searchsorted(frames, bake_frames.frames)
-        targets = TargetRows.empty(len(frames), bake_frames.targets)
+        targets = TargetRows.empty(count, bake_frames.targets)
         targets.put(at, bake_frames.targets)
+        influences = np.zeros((count, constraints))
         influences[at] = bake_frames.influences
-        shown = replace(
-            bake_frames, frames=frames, lengths=scaled, worlds=worlds, influences=influences, targets=targets
+        self.shown = replace(
+            bake_frames,
+            frames=frames,
+            lengths=np.zeros((count, len(self.slots))),
+            worlds=np.zeros((count, 3, 3)),
+            influences=influences,
+            targets=targets,
         )
-        heads, axes = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
-        strayed = np.zeros((len(frames), len(bake_frames.constraints), 2))
-        keyed = frozenset(bake_frames.frames.tolist())
+        self.heads, self.axes = (np.empty((count, len(self.slots), width)) for width in (3, 4))
+        self.strayed = np.zeros((count, constraints, 2))
+        planting = [c for c, each in enumerate(bake_frames.constraints) if each.kind.plants]
+        self._tips = [bones.find(bake_frames.constraints[c].tip) for c in planting]
+        self.planted: dict[int, Array] = {c: np.empty((count, 4, 4)) for c in planting}
         rows = np.searchsorted(bake_frames.frames, frames).clip(max=len(bake_frames.frames) - 1)
-        signs = np.sign(bake_frames.bones.stretches)[rows]
-        return cls(shown, keyed, heads, axes, slots, lengths, signs, tolerances, strayed)
+        self.signs = np.sign(bake_frames.bones.stretches)[rows]  # of scales, between keys of the next key
 
     def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
         """Store the next frame that `playing` has shown."""
@@ -288,7 +280,7 @@ class _PlaybackSamples:
         """Store targets and influences between keys, and targets at keys that have moved since the solve."""
         shown, tolerances = self.shown, np.array(self.tolerances)
         rows = np.arange(frames.start, frames.stop)
-        is_keyed = np.isin(shown.frames[rows], list(self.keyed))
+        is_keyed = np.isin(shown.frames[rows], self._keyed)
         placing = [each.kind.plants and not each.target for each in shown.constraints]
         between = rows[~is_keyed]
         shown.targets.put(between, now.at(~is_keyed))
@@ -304,6 +296,8 @@ class _PlaybackSamples:
         worlds = playing.worlds(self._latest)
         self.shown.worlds[frames] = worlds[:, :3, :3]
         self._compare(frames, *playing.targets(self._latest, worlds))
+        for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
+            places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         columns = poses[..., :3, :3]
         sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ class Progress(NamedTuple):
     total: int  # count of all frames
     verb: str = "solved"  # of the stage, such as "solved"
     is_last: bool = False  # whether nothing can fail after this item; the next one keeps all written keys
-    meets: bool = False  # whether the bake waits here for the other armatures of the same pass
+    # In a pass of several armatures: the frame that is evaluated next, for all that come to it at once;
+    # infinite where the bake waits for all others.
+    next_frame: float = -math.inf
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Words such as "frame 30: 30 of 120 solved, about 4 s left".

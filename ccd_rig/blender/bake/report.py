@@ -119,24 +119,23 @@ class BodyDrift:
 
     def findings(self) -> tuple[Finding, ...]:
         """Findings of visible drift."""
-        seen, visible = CLIMBS * self.leg, []
+        seen, visible = CLIMBS * self.leg, list[tuple[Trouble, Peak]]()
         if self.rise is not None and abs(self.rise.amount) > seen:
-            trouble = Trouble.CLIMB if self.rise.amount > 0.0 else Trouble.SINK
-            visible.append(_drift_finding(trouble, self.rise, distance=abs(self.rise.amount)))
+            visible.append((Trouble.CLIMB if self.rise.amount > 0.0 else Trouble.SINK, self.rise))
         if self.lean is not None and self.lean.amount > TIPS:
-            visible.append(_drift_finding(Trouble.TIP, self.lean, angle=self.lean.amount))
+            visible.append((Trouble.TIP, self.lean))
         # A climbing body lifts its feet too.
         if not visible and self.hover is not None and self.hover.amount > seen:
-            visible.append(_drift_finding(Trouble.FLOAT, self.hover, distance=self.hover.amount))
-        return tuple(visible)
+            visible.append((Trouble.FLOAT, self.hover))
+        return tuple(
+            Finding(trouble, "", peak.bone, *[peak.frame] * 3, **{unit: abs(peak.amount)})
+            for trouble, peak in visible
+            for unit in ["angle" if trouble is Trouble.TIP else "distance"]
+        )
 
     def words(self) -> str:
         """Words on visible drift, such as "'hips' climbs 0.21 m by frame 40"; or empty."""
         return "; ".join(map(_drift_words, self.findings()))
-
-
-def _drift_finding(trouble: Trouble, peak: Peak, distance: float = 0.0, angle: float = 0.0) -> Finding:
-    return Finding(trouble, "", peak.bone, peak.frame, peak.frame, peak.frame, distance, angle)
 
 
 def _drift_words(drift: Finding) -> str:
@@ -203,13 +202,20 @@ class WeightedFit:
     rms: float = field(metadata=LENGTH)
     frames: tuple[FrameFit, ...]  # each of them
 
-    def mean(self) -> float:
-        """Mean of the frames' fits, metres."""
-        return math.fsum(each.rms for each in self.frames) / len(self.frames)
-
     def worst(self) -> FrameFit:
         """The frame with the largest fit; the earliest of equals."""
         return max(self.frames, key=lambda each: each.rms)
+
+    def content(self) -> dict[str, object]:
+        """The fit for JSON, with the mean and the largest of the frames."""
+        worst = self.worst()
+        return {
+            "rms": self.rms,
+            "mean": math.fsum(each.rms for each in self.frames) / len(self.frames),
+            "worst": worst.rms,
+            "worst_frame": worst.frame,
+            "frames": [asdict(each) for each in self.frames],
+        }
 
     def words(self) -> str:
         """Such as "weighted fit of 250 frames: RMS 0.0294 m, at most 0.0410 m at frame 57"."""
@@ -491,34 +497,20 @@ LAST_FRAME = 1_048_574
 class Trouble(enum.StrEnum):
     """The kind of a finding."""
 
-    SHORT = "SHORT"
-    """The target is out of reach."""
-    OFF = "OFF"
-    """The target is missed, by limits or other constraints."""
-    JUMP = "JUMP"
-    """A bone turns far more from one frame to the next than in the frames around."""
-    SLIDE = "SLIDE"
-    """A bone that should be held in the world moves."""
-    GROUND = "GROUND"
-    """A bone is below the ground."""
-    LIMIT = "LIMIT"
-    """A limit holds a bone for long."""
-    LOOP = "LOOP"
-    """Base poses and targets end as they begin, the bake does not."""
-    CLIMB = "CLIMB"
-    """A body over planted bones climbs beside its animation."""
-    SINK = "SINK"
-    """A body over planted bones sinks beside its animation."""
-    TIP = "TIP"
-    """A body over planted bones leans beside its animation."""
-    FLOAT = "FLOAT"
-    """A planted bone is held above its animation."""
-    IK = "IK"
-    """A switch of the rig is at IK, so the baked bones move nothing."""
-    BETWEEN = "BETWEEN"
-    """The target is missed farther between solved frames than at them."""
-    TAKEN = "TAKEN"
-    """An enabled constraint that is not baked is taken off its target by what is baked."""
+    SHORT = "SHORT"  # the target is out of reach
+    OFF = "OFF"  # the target is missed, by limits or other constraints
+    JUMP = "JUMP"  # a bone turns far more from one frame to the next than in the frames around
+    SLIDE = "SLIDE"  # a bone that should be held in the world moves
+    GROUND = "GROUND"  # a bone is below the ground
+    LIMIT = "LIMIT"  # a limit holds a bone for long
+    LOOP = "LOOP"  # base poses and targets end as they begin, the bake does not
+    CLIMB = "CLIMB"  # a body over planted bones climbs beside its animation
+    SINK = "SINK"  # a body over planted bones sinks beside its animation
+    TIP = "TIP"  # a body over planted bones leans beside its animation
+    FLOAT = "FLOAT"  # a planted bone is held above its animation
+    IK = "IK"  # a switch of the rig is at IK, so the baked bones move nothing
+    BETWEEN = "BETWEEN"  # the target is missed farther between solved frames than at them
+    TAKEN = "TAKEN"  # an enabled constraint that is not baked is taken off its target by what is baked
 
 
 _UNMET = {Trouble.IK, Trouble.BETWEEN, Trouble.TAKEN}
@@ -529,16 +521,11 @@ class Fix(enum.StrEnum):
     """A setting that helps against a finding."""
 
     NONE = ""
-    EXTENSION = "EXTENSION"
-    """Max Extension: the chain is never quite straight."""
-    SOFT = "SOFT"
-    """Softness, the equivalent for the method Two Bones."""
-    POLE = "POLE"
-    """A pole, so that the chain does not swing about the line to its target."""
-    LEAST_SQUARES = "LEAST_SQUARES"
-    """The solver that spreads sudden changes over the frames around."""
-    FK = "FK"
-    """The rig's switch to FK."""
+    EXTENSION = "EXTENSION"  # Max Extension: the chain is never quite straight
+    SOFT = "SOFT"  # Softness, the equivalent for the method Two Bones
+    POLE = "POLE"  # a pole, so that the chain does not swing about the line to its target
+    LEAST_SQUARES = "LEAST_SQUARES"  # the solver that spreads sudden changes over the frames around
+    FK = "FK"  # the rig's switch to FK
 
     @classmethod
     def _missing_(cls, value: object) -> Fix:
@@ -733,35 +720,56 @@ class BakeReport:
         It names the weighted fit of conflicting goals (in place of the count, if no frame reaches all),
         slides of planted bones, the largest jump, and the first finding of each other kind of fault.
         """
+        return "; ".join(filter(None, self._clauses()))
+
+    def _clauses(self) -> Iterator[str]:
+        """Yield the clauses of the summary; empty ones do not count."""
         solved = self.solved_count()
-        reached = solved - self.unsolved_count()
-        worst = self.worst()
+        reached, worst = solved - self.unsolved_count(), self.worst()
         # With a step, frames between solved ones do not count.
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
-        who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
-        fit = "" if self.fit is None else self.fit.words()
+        if reached or self.fit is None:
+            yield ", ".join([f"{reached} of {solved} {frames} reached", *self._near_misses()])
+        if self.fit is not None:
+            yield self.fit.words()
         total = self.frame_end - self.frame_start + 1
         unsolved = total - solved  # nothing was active there, or they got no keys
-        clauses = (
-            ", ".join([f"{reached} of {solved} {frames} reached", *self._near_misses()])
-            if reached or not fit
-            else "",
-            fit,
-            f"{unsolved} of {total} frames are not solved" if self.step == 1 and unsolved > 0 else "",
-            f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
-            _short(self.findings),
-            _slide(self.foot_slips),
-            *self._other_faults(),
-            "" if self.body is None else self.body.words(),
-            self._smoothed(),
-            self._helped(),
-            "" if self.loop is None else self.loop.words(),
-            self._pop(),
-            _rested(self.from_rest),
-            f"switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "",
-            "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
-        )
-        return "; ".join(filter(None, clauses))
+        if self.step == 1 and unsolved > 0:
+            yield f"{unsolved} of {total} frames are not solved"
+        who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
+        yield f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
+        short = {each.constraint for each in self.findings if each.trouble is Trouble.SHORT}
+        if len(short) == 1:
+            yield "a target is out of reach: bring it nearer to its chain, or the figure to it"
+        elif short:
+            yield f"{len(short)} targets are out of reach: bring them nearer, or the figure"
+        if self.foot_slips:
+            yield f"planted bones slide {metres(max(slip.played_distance for slip in self.foot_slips))}"
+        planted = {slip.constraint for slip in self.foot_slips}  # told of above
+        for trouble in (Trouble.IK, Trouble.BETWEEN, Trouble.TAKEN, Trouble.GROUND, Trouble.SLIDE):
+            same = [each for each in self.findings if each.trouble is trouble]
+            if trouble is Trouble.SLIDE:
+                same = [each for each in same if each.constraint not in planted]
+            if same:
+                more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+                yield f"{same[0].words()}{more}"
+        yield "" if self.body is None else self.body.words()
+        if seen := [each for each in self.smoothed if each.is_seen]:
+            more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
+            yield f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
+        if self.helped:
+            more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
+            yield f"{self.helped[0].words()}{more}"
+        yield "" if self.loop is None else self.loop.words()
+        yield self.advice().removeprefix("Bone ")
+        if self.from_rest:
+            first, others = self.from_rest[0], len(self.from_rest) - 1
+            who = f"'{first}'" + (f" and {others} more" if others else "")
+            yield f"{who} posed without keys, baked from rest"
+        if self.switched_to_fk:
+            yield f"switched to FK: {', '.join(self.switched_to_fk)}"
+        if self.keys != self.keys_before:
+            yield f"{self.keys} of {self.keys_before} keys kept"
 
     def _near_misses(self) -> Iterator[str]:
         """Counts of frames with limbs eased short of straight, and with targets that give way to the body."""
@@ -772,40 +780,12 @@ class BakeReport:
             farthest = metres(max(entry.residual for entry in gone))
             yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
 
-    def _other_faults(self) -> Iterator[str]:
-        """The first finding of each kind of fault that no other clause names."""
-        planted = {slip.constraint for slip in self.foot_slips}  # a clause tells how far these slide
-        for trouble in (Trouble.IK, Trouble.BETWEEN, Trouble.TAKEN, Trouble.GROUND, Trouble.SLIDE):
-            same = [each for each in self.findings if each.trouble is trouble]
-            if trouble is Trouble.SLIDE:
-                same = [each for each in same if each.constraint not in planted]
-            if same:
-                more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-                yield f"{same[0].words()}{more}"
-
-    def _smoothed(self) -> str:
-        seen = [each for each in self.smoothed if each.is_seen]
-        if not seen:
-            return ""
-        more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
-        return f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
-
-    def _helped(self) -> str:
-        more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
-        return f"{self.helped[0].words()}{more}" if self.helped else ""
-
     def advice(self) -> str:
         """Words on the largest jump, or empty."""
         turn = self.largest_jump()
         if turn is None:
             return ""
         return f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
-
-    def _pop(self) -> str:
-        turn = self.largest_jump()
-        if turn is None:
-            return ""
-        return f"'{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/headless.md lists its fields."""
@@ -826,11 +806,10 @@ class BakeReport:
             "frames_reached": solved - self.unsolved_count(),
             "frames_eased": len({entry.frame for entry in self.entries.eased()}),
             "frames_gave_way": len({entry.frame for entry in self.entries.gave_way(*tolerances)}),
-            "fit": None if self.fit is None else _fit_content(self.fit),
-            **values("foot_slips", "smoothed", "helped", "largest_rotation", "body", "loop", "findings"),
+            **values("fit", "foot_slips", "smoothed", "helped", "largest_rotation", "body", "loop"),
+            **values("findings"),
             "seconds": round(self.seconds, 3),
-            **values("keys", "keys_before", "switched_to_fk", "warnings"),
-            "check": None if self.check is None else self.check.content(),
+            **values("keys", "keys_before", "switched_to_fk", "warnings", "check"),
         }
         # One row per line: the text stays readable and can be compared line by line.
         entries = ",\n".join("    " + json.dumps(entry._asdict(), allow_nan=False) for entry in self.entries)
@@ -856,6 +835,8 @@ def _plain(value: Any) -> Any:
     """A value of a report for JSON; runs of frames and findings with their words."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, WeightedFit | Check):
+        return value.content()
     if isinstance(value, Smoothed | Helped | Finding):
         return {**asdict(value), "words": value.words()}
     return asdict(value) if is_dataclass(value) else value
@@ -872,14 +853,12 @@ def is_stream(path: str | os.PathLike[str] | int) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def save(report: BakeReport, path: str | os.PathLike[str] | int) -> None:
-    """Write the report as JSON, see `write`."""
-    write(report.to_json(), path)
-
-
-def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str] | int) -> None:
-    """Write the reports of several armatures as one JSON file, see `write`."""
-    contents = [json.loads(report.to_json()) for report in reports]
+def save(report: BakeReport | Sequence[BakeReport], path: str | os.PathLike[str] | int) -> None:
+    """Write a report, or those of several armatures, as one JSON file, see `write`."""
+    if isinstance(report, BakeReport):
+        write(report.to_json(), path)
+        return
+    contents = [json.loads(each.to_json()) for each in report]
     content = {"format": "ccd_rig.bake_reports", "version": 1, "reports": contents}
     write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
@@ -900,36 +879,3 @@ def write(words: str, path: str | os.PathLike[str] | int) -> None:
     except OSError as error:
         name = "standard output" if isinstance(path, int) else path
         raise WriteError(f"cannot write {name}: {error.strerror}") from error
-
-
-def _short(findings: Sequence[Finding]) -> str:
-    """Advice on targets out of reach, or empty."""
-    names = {each.constraint for each in findings if each.trouble is Trouble.SHORT}
-    if len(names) == 1:
-        return "a target is out of reach: bring it nearer to its chain, or the figure to it"
-    return f"{len(names)} targets are out of reach: bring them nearer, or the figure" if names else ""
-
-
-def _slide(foot_slips: Sequence[FootSlip]) -> str:
-    if not foot_slips:
-        return ""
-    return f"planted bones slide {metres(max(slip.played_distance for slip in foot_slips))}"
-
-
-def _rested(bones: Sequence[str]) -> str:
-    if not bones:
-        return ""
-    first, others = bones[0], len(bones) - 1
-    who = f"'{first}'" + (f" and {others} more" if others else "")
-    return f"{who} posed without keys, baked from rest"
-
-
-def _fit_content(fit: WeightedFit) -> dict[str, object]:
-    worst = fit.worst()
-    return {
-        "rms": fit.rms,
-        "mean": fit.mean(),
-        "worst": worst.rms,
-        "worst_frame": worst.frame,
-        "frames": [asdict(each) for each in fit.frames],
-    }

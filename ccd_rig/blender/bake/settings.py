@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import bpy
+import numpy as np
 
 from ...errors import InvalidInput, RigError
+from ...maths.validation import ranged, require_ranges
 from ...motion import interpolation
 from ...settings import EVEN_REDUCTION, MOST_SMOOTHNESS, PRESETS, SMOOTHNESS, Solver
 from ..keys import channels
@@ -77,8 +79,7 @@ class BakeSettings:
         switch_to_fk: whether IK switches of the rig are keyed to FK where they disable the baked bones.
 
     Raises:
-        InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction or the
-            smoothness is not one that the solver takes, or the body is none of these.
+        InvalidInput: the range is empty, a number is out of its range, or the body is none of these.
     """
 
     frame_start: int
@@ -87,13 +88,14 @@ class BakeSettings:
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
-    error_reduction: float = PRESETS["TAIL"].error_reduction
-    preroll: int = 0
-    smoothness: float = SMOOTHNESS
+    # Properties are single precision.
+    error_reduction: float = ranged(PRESETS["TAIL"].error_reduction, 0.1, float(np.float32(EVEN_REDUCTION)))
+    preroll: int = ranged(0, 0)
+    smoothness: float = ranged(SMOOTHNESS, 0.0, MOST_SMOOTHNESS)
     verify: bool = True
     start: Start = Start.ACTION
-    reduce_angle: float = 0.0
-    reduce_error: float = 0.0
+    reduce_angle: float = ranged(0.0, 0.0)
+    reduce_error: float = ranged(0.0, 0.0)
     reference_object: str = ""
     reference_bone: str = ""
     solver: Solver | None = None
@@ -105,10 +107,9 @@ class BakeSettings:
     def __post_init__(self) -> None:
         for name in ("error_reduction", "smoothness", "reduce_angle", "reduce_error"):
             object.__setattr__(self, name, float(getattr(self, name)))  # scripts and files give whole numbers
+        require_ranges(self)
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
         first, last = known.hard_min, known.hard_max
-        if self.preroll < 0:
-            raise InvalidInput(f"preroll must be 0 or more frames, not {self.preroll}")
         earliest = self.frame_start - self.preroll
         if earliest < first or self.frame_end > last:  # it would evaluate its last frame instead
             raise InvalidInput(
@@ -116,17 +117,8 @@ class BakeSettings:
             )
         interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
         require_known(self.body)
-        if not 0.1 <= self.error_reduction <= EVEN_REDUCTION + 1e-6:  # properties are single precision
-            raise InvalidInput(
-                f"error_reduction must be 0.1 to {EVEN_REDUCTION:g}, not {self.error_reduction:g}"
-            )
-        if not 0.0 <= self.smoothness <= MOST_SMOOTHNESS:
-            raise InvalidInput(f"smoothness must be 0 to {MOST_SMOOTHNESS:g}, not {self.smoothness:g}")
         if self.ground is not None and not math.isfinite(self.ground):
             raise InvalidInput(f"ground must be a height, not {self.ground:g}")
-        for name in ("reduce_angle", "reduce_error"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")
         if self.reduces and self.keys.is_sparse:
             raise InvalidInput(
                 "Keys are left out only of a bake that keys every frame: set Keys to Every Frame"
@@ -244,13 +236,12 @@ _SHOWN: dict[str, dict[str, Any] | None] = {
         "soft_max": 10,
     },
     "preroll": None,
-    "smoothness": {"min": 0.0, "max": MOST_SMOOTHNESS, "soft_max": 50.0},
-    "error_reduction": {"name": "Even Bend", "min": 0.1, "max": EVEN_REDUCTION, "subtype": "FACTOR"},
+    "smoothness": {"soft_max": 50.0},
+    "error_reduction": {"name": "Even Bend", "subtype": "FACTOR"},
     "reduce_angle": {
         "name": "Reduce Keys, Angle",
         "description": "Leave out keys where each bone stays within this angle of the full motion; 0 is no "
         "such bound, and keeps all keys if Reduce Keys, Distance is 0 too",
-        "min": 0.0,
         "soft_max": 0.1,
         "subtype": "ANGLE",
         "precision": 3,
@@ -259,7 +250,6 @@ _SHOWN: dict[str, dict[str, Any] | None] = {
         "name": "Reduce Keys, Distance",
         "description": "Leave out keys where the end of each chain stays within this distance of the full "
         "motion, in world units; 0 is no such bound",
-        "min": 0.0,
         "soft_max": 0.1,
         "subtype": "DISTANCE",
         "precision": 4,
@@ -374,12 +364,7 @@ def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
         constraint.name
         for constraint in armature_object.ccd_rig.constraints
         if constraint.enabled
-        and any(
-            map(
-                channels.is_bone_selected,
-                constraint_list.chain_of(armature_object, constraint),
-            )
-        )
+        and any(map(channels.is_bone_selected, constraint_list.chain_of(armature_object, constraint)))
     )
     if not names:
         raise RigError(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,8 +32,7 @@ from ..scene.evaluation import Frames, Samples, Shown
 from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene, script_handlers
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import chain_joints, whole_chain
-from ..solve.methods import FrameSolveSettings, Reference
+from ..solve.methods import FrameSolveSettings, Reference, chain_joints, whole_chain
 from ..solve.planting import support_chains
 from . import body_motion, frame_selection, measuring
 from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders
@@ -116,7 +116,8 @@ def solve(task: Task) -> Steps[BakeFrames]:
         if bake_frames.tracks is not None or shot.preroll:
             note_loop(bake_frames, shot.preroll, after, task.solving.reference)
         if task.shared is not None:  # all armatures are solved before any is played
-            yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
+            count = len(shot.solved)
+            yield Progress(shot.frames[-1], count, count, "evaluated", next_frame=math.inf)
     if task.keeps_body and task.body_obstacle:
         body_motion.note_short_legs(bake_frames, shot.preroll)
     elif task.keeps_body:
@@ -159,16 +160,13 @@ class _Shot(NamedTuple):
 def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | None]]:
     """Evaluate all frames, and the frame after the range, if it is valid."""
     task, done, shared = shot.task, 0, shot.task.shared
-    armature_object = task.armature_object
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
-    if shared is not None:
-        shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
     blocks: list[_Block] = []
     waiting: list[Shown] = []
     for frame in shot.frames:
-        if shared is not None and shared.waits(armature_object, frame):
-            yield Progress(frame, done, len(shot.solved), "evaluated", meets=True)
+        if shared is not None:
+            yield Progress(frame, done, len(shot.solved), "evaluated", next_frame=frame)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
             blocks.append(_Block.of(task, frames.samples(waiting)))
@@ -180,8 +178,8 @@ def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | No
                 yield Progress(frame, done, len(shot.solved), "evaluated")
     if waiting:
         blocks.append(_Block.of(task, frames.samples(waiting)))
-    if shared is not None and shared.waits(armature_object, beyond):
-        yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", meets=True)
+    if shared is not None:
+        yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", next_frame=beyond)
     bake_frames = _bake_frames(task, blocks, shot.solved)
     with suppress(RigError):  # a target may be invalid beyond the range
         return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))

@@ -27,8 +27,7 @@ from ..rig.bone_space import nearest_rotation, without_constraints
 from ..scene import evaluation
 from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
-from ..solve.constraint_goals import whole_chain
-from ..solve.methods import FrameSolveSettings
+from ..solve.methods import FrameSolveSettings, whole_chain
 from ..solve.planting import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders

@@ -20,7 +20,7 @@ import numpy as np
 from ...solvers.stepping import Work, result_of
 from ..keys import channels, keyframes
 from ..properties import constraint_list
-from ..registration import Handlers, remove_handler
+from ..registration import Handlers
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
@@ -262,7 +262,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     renders = [scene.render for scene in armature_object.users_scene]
     times = sorted({each.frame_map_old / each.frame_map_new for each in renders})
     ids = armature_object.session_uid
-    _listen()
+    _EVALUATIONS.register()
     movers = _movers.get(ids)  # an edit between two items clears the cache
     if movers is None:
         contents = yield from mover_values(
@@ -325,20 +325,16 @@ def _keys_of(thing: Any) -> Work[list[Curves]]:
             continue
         ids = action.session_uid, thing.session_uid
         if ids not in _known:
-            _listen()
+            _EVALUATIONS.register()
             _known[ids] = yield from read_curves(curves)
         by_action.append(_known[ids])
     return by_action
 
 
-def _listen() -> None:
-    """Listen to evaluations while anything is cached."""
-    handlers = bpy.app.handlers.depsgraph_update_post
-    if _forget_changed not in handlers:
-        handlers.append(_forget_changed)
+_EVALUATIONS = Handlers()  # registered while anything is cached
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_EVALUATIONS.on("depsgraph_update_post")
 def _forget_changed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     _movers.clear()
     if not depsgraph.id_type_updated("ACTION"):
@@ -362,10 +358,10 @@ def forget(*_arguments: object) -> None:
 def _forget_file(*_arguments: object) -> None:
     """Clear the caches and stop listening, as another file is open."""
     forget()
-    remove_handler(bpy.app.handlers.depsgraph_update_post, _forget_changed)
+    _EVALUATIONS.unregister()
 
 
-register = _HANDLERS.register  # `_listen` adds evaluations
+register = _HANDLERS.register
 
 
 def unregister() -> None:

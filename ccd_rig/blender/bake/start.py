@@ -22,12 +22,11 @@ from ...maths.batch import Array
 from ..keys import channels
 from ..properties import stored_poses
 from ..properties.constraint_values import Constraint
-from ..properties.stored_poses import FOLLOWED, MODE, POSE, Values, followed, pose_of
+from ..properties.stored_poses import MODE, POSE, Values, pose_of
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import CHANNELS, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
-from ..solve.constraint_goals import whole_chain
-from ..solve.methods import Reference
+from ..solve.methods import Reference, whole_chain
 
 
 class Start(enum.Enum):
@@ -115,18 +114,6 @@ def fingerprint(*made_with: Any) -> str:
     return hashlib.sha256("\n".join(map(repr, made_with)).encode()).hexdigest()[:16]
 
 
-def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
-    """Store the fingerprint of a bake with its action; `undo` gets the callback that takes it back."""
-    _store(action, SETTINGS, fingerprint, undo)
-
-
-def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
-    """Note that keys of a bone come from planted bones; `undo` gets the callback that takes it back."""
-    before = followed(action)
-    if bone not in before:
-        _store(action, FOLLOWED, [*before, bone], undo)
-
-
 def note_helped(
     action: bpy.types.Action, armature_object: bpy.types.Object, bone: str, undo: ExitStack
 ) -> None:
@@ -137,11 +124,11 @@ def note_helped(
         bone: name of the bone that carries the figure; empty where the body has not helped.
         undo: gets the callback that takes it back.
     """
-    _store(action, HELPED, [bone, _keys_of(armature_object, bone)] if bone else None, undo)
+    store(action, HELPED, [bone, _keys_of(armature_object, bone)] if bone else None, undo)
 
 
-def _store(action: Any, name: str, value: Any, undo: ExitStack) -> None:
-    """Set a custom property, or remove it where the value is None."""
+def store(action: Any, name: str, value: Any, undo: ExitStack) -> None:
+    """Set a custom property, or remove it where the value is None; see `note_helped`."""
     before = action.get(name)
     if before is None:
         undo.callback(action.pop, name, None)
@@ -219,7 +206,7 @@ def remember(
     if POSE not in properties and original is not None and original != action:
         properties[REMEMBERED] = original
     if is_by_strips and is_source_known(action):
-        _store(action, REMEMBERED, STRIPS, undo)
+        store(action, REMEMBERED, STRIPS, undo)
     noted = {}
     if POSE in properties:
         noted = pose_of(action)
@@ -312,36 +299,6 @@ class StartPoses:
     based: BaseOf  # a function that replaces the base poses of samples
 
 
-@dataclass(frozen=True)
-class _Channel:
-    """A channel that a bake may key."""
-
-    bone: str
-    name: str
-    components: tuple[tuple[str, int], ...]  # data path and index of each
-    present: tuple[float, ...]
-    rest: tuple[float, ...]  # values at rest; present values of components that a bake cannot change
-    # Whether it belongs to a root bone that follows planted bones, and starts from its animation.
-    follows: bool
-
-    @classmethod
-    def of(
-        cls, armature_object: bpy.types.Object, bone: str, name: str, free: Sequence[bool], follows: bool
-    ) -> _Channel:
-        """A channel whose `free` components a bake can change."""
-        path = channels.data_path(armature_object, bone, name)
-        present = tuple(getattr(armature_object.pose.bones[bone], name))
-        rest = tuple(r if f else p for r, p, f in zip(REST[name], present, free, strict=True))
-        return cls(bone, name, tuple((path, i) for i in range(len(rest))), present, rest, follows)
-
-    def is_posed(self, animated: Collection[tuple[str, int]]) -> bool:
-        """Whether a component without animation is off rest."""
-        return any(
-            component not in animated and abs(now - at_rest) > POSED
-            for component, now, at_rest in zip(self.components, self.present, self.rest, strict=True)
-        )
-
-
 def start_poses(
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
@@ -372,16 +329,22 @@ def start_poses(
         for each in constraints
         if rows[each.name].influence > 0.0 or (f"{rows[each.name].path_from_id()}.influence", 0) in animated
     ]
-    for channel in _keyed_channels(armature_object, moving_rows, layout):
-        if start in (Start.ACTION, Start.ORIGINAL) or channel.follows:
-            moving = animated.intersection(channel.components)
-            if len(moving) == len(channel.components) or not moving <= curves.keys():
+    for bone, name, free, follows in _keyed_channels(armature_object, moving_rows, layout):
+        path = channels.data_path(armature_object, bone, name)
+        present = tuple(getattr(armature_object.pose.bones[bone], name))
+        components = [(path, i) for i in range(len(present))]
+        if start in (Start.ACTION, Start.ORIGINAL) or follows:
+            moving = animated.intersection(components)
+            if len(moving) == len(components) or not moving <= curves.keys():
                 continue
             played |= {component: curves[component] for component in moving}
-        held = channel.present if start is Start.POSE else channel.rest
-        values.setdefault(channel.bone, {})[channel.name] = list(held)
-        if start is not Start.POSE and channel.is_posed(animated):
-            posed[channel.bone] = None
+        # Components that a bake cannot change stay as they are.
+        rest = [r if f else p for r, p, f in zip(REST[name], present, free, strict=True)]
+        values.setdefault(bone, {})[name] = list(present) if start is Start.POSE else rest
+        off = [abs(p - r) > POSED for p, r in zip(present, rest, strict=True)]
+        still = [is_off for is_off, each in zip(off, components, strict=True) if each not in animated]
+        if start is not Start.POSE and any(still):
+            posed[bone] = None
     noted = StoredCurves(armature_object, time, values, played)
     original = base_from(armature_object, time) if start is Start.ORIGINAL else None
     if start is Start.ACTION and _has_helped(armature_object, constraints, layout):
@@ -411,8 +374,12 @@ def _has_helped(
 
 def _keyed_channels(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], layout: RigLayout
-) -> Iterator[_Channel]:
-    """The channels that a bake of constraints may key."""
+) -> Iterator[tuple[str, str, Sequence[bool], bool]]:
+    """Yield the channels that a bake of constraints may key: bone, name, and which components it can change.
+
+    The last value says whether a channel is of a root bone that follows planted bones, and so starts from its
+    animation.
+    """
     skeleton = layout.skeleton
     moved = {j for each in constraints if not each.kind.plants for j in whole_chain(skeleton, each)}
     roots: set[int] = set()
@@ -428,8 +395,8 @@ def _keyed_channels(
         if not skeleton.joints[j].locked:
             # Locks of other rotations than Eulers are refused, or lock the whole joint.
             free = [not lock for lock in pose_bone.lock_rotation] if width == 3 else [True] * width
-            yield _Channel.of(armature_object, bone, name, free, j in roots)
+            yield bone, name, free, j in roots
         slides = layout.joint_settings.get(bone, {}).get("slides", ())
         slid = [j in roots or any(slide.axis[i] for slide in slides) for i in range(3)]
         if any(slid):
-            yield _Channel.of(armature_object, bone, "location", slid, j in roots)
+            yield bone, "location", slid, j in roots

@@ -149,15 +149,8 @@ def key_targets(
                 seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
                 locals_.append(_local(each, seen, constraints, wanted, world))
         values = {each.path(name): _values(each, name, locals_, times, time) for name in each.channels()}
-        writer.write_in_place(
-            each.thing,
-            each.bone or "Object Transforms",
-            times,
-            values,
-            interpolation,
-            undo,
-            time,
-        )
+        group = each.bone or "Object Transforms"
+        writer.write_in_place(each.thing, group, times, values, interpolation, undo, time)
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             scale = float(np.abs(np.array(world.to_3x3())).max())

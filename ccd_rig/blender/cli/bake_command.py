@@ -299,12 +299,7 @@ def run(options: argparse.Namespace, check: Check) -> Exit:
     scene = bpy.context.scene
     settings = bake_settings(options, scene)
     armatures = bake_all.rigs(scene) if options.all else [armature_of(scene, options.armature)]
-    with _progress_line(options.quiet) as show:
-
-        def progress(step: Progress) -> None:
-            check()
-            show(step)
-
+    with _progress_line(options.quiet, check) as progress:
         if options.all:
             shares = settings_of_rigs(armatures, settings)
             results = bake_all.bake_all(scene, shares, progress)
@@ -315,10 +310,8 @@ def run(options: argparse.Namespace, check: Check) -> Exit:
         files.warn(warning)
     if options.output is not None:
         files.save_as(options.output)
-    if options.report is not None and options.all:
-        report.save_all(results, options.report)
-    elif options.report is not None:
-        report.save(results[0], options.report)
+    if options.report is not None:
+        report.save(results if options.all else results[0], options.report)
     for result in results:
         _tell(result, options.quiet)
     is_met = all(result.reaches_all for result in results)
@@ -425,8 +418,8 @@ def armature_of(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
 
 
 @contextlib.contextmanager
-def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Give a function for `bake`'s progress that shows a slow bake's on standard error."""
+def _progress_line(quiet: bool, check: Check) -> Iterator[Callable[[Progress], None]]:
+    """Give a function for `bake`'s progress that checks, and shows a slow bake's on standard error."""
     terminal = sys.stderr.isatty()
     pause = REDRAW if terminal else RELOG
     shown = time.monotonic() + SLOW - pause
@@ -434,6 +427,7 @@ def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
     def show(progress: Progress) -> None:
         nonlocal shown, drawn
+        check()
         pace.take(progress)
         now = time.monotonic()
         if quiet or now - shown < pause:

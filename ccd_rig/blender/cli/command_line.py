@@ -18,7 +18,7 @@ import bpy
 from ...errors import CCDRigError
 from ...json_text import printable
 from .. import atomic_write
-from . import bake_command, farm_commands, figure_command, files, retarget_command, walk_command
+from . import bake_command, farm_commands, figure_commands, files
 from .files import COMMAND, Exit, UsageError
 
 _handles: list[Any] = []  # of the registered command, needed to unregister it
@@ -131,8 +131,6 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", required=True, metavar="bake | check | figure | retarget | walk | farm"
     )
     bake_command.add_commands(commands)
-    figure_command.add_command(commands)
-    retarget_command.add_command(commands)
-    walk_command.add_command(commands)
+    figure_commands.add_commands(commands)
     farm_commands.add_commands(commands)
     return parser

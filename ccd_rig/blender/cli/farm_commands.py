@@ -30,7 +30,6 @@ from .. import atomic_write
 from ..atomic_write import WriteError
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_steps, solve_steps
-from ..bake.progress import Progress
 from ..bake.progress import run as run_steps
 from ..bake.report import write
 from ..farm import bundle, results
@@ -39,7 +38,7 @@ from ..farm.results import Chunk, Record, Seam
 from ..farm.shots import Clips, Shot, Span
 from ..keys import channels
 from ..retarget import clips, retarget
-from . import bake_command, files, retarget_command
+from . import bake_command, figure_commands, files
 from .files import COMMAND, Check, Exit, Run, UsageError, Words, say, warn
 
 FARM_EXAMPLES = """\
@@ -96,7 +95,7 @@ def add_commands(commands: Any) -> None:
     baking = farm.add_argument_group("how shots are baked")
     for add_options in FARM_BAKE_ARGUMENTS:
         add_options(baking)
-    retarget_command.add_choice_arguments(
+    figure_commands.add_choice_arguments(
         farm.add_argument_group("how clips are carried over, with --retarget")
     )
     for name, words, run_task in (
@@ -357,7 +356,7 @@ def _farm(options: argparse.Namespace, check: Check) -> Exit:
 
 def _shots_job(options: argparse.Namespace, check: Check, program: str, is_module: bool) -> bundle.Job:
     """Return the job that bakes shots."""
-    if others := _non_default(options, (retarget_command.add_choice_arguments,)):
+    if others := _non_default(options, (figure_commands.add_choice_arguments,)):
         raise UsageError(
             f"{', '.join(others)}: only with --retarget, which names the file that gets the clips"
         )
@@ -390,7 +389,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
     """Return the job that retargets clips to the armature of a file."""
     if others := _non_default(options, FARM_BAKE_ARGUMENTS):
         raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
-    paths = [atomic_write.real_folder(path) for path in retarget_command.clips_at(options.files)]
+    paths = [atomic_write.real_folder(path) for path in figure_commands.clips_at(options.files)]
     assets: list[Path] = []
     for path in paths:
         check()
@@ -410,7 +409,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
         file.name,
         target.name,
         options.source_armature,
-        retarget_command.retarget_choice(options),
+        figure_commands.retarget_choice(options),
     )
     assets += results.linked_files()
     return bundle.bundle_clips(settings, paths, file, assets, program, is_module)
@@ -431,7 +430,7 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
     rigs = {bake_command.armature_of(scene, name): settings for name, settings in shot.armatures.items()}
-    inputs, progress = results.inputs_of_open_file(), _progress(check)
+    inputs, progress = results.inputs_of_open_file(), bundle.ProgressMessages(check)
     if len(rigs) == 1:
         reports = [bake(scene, rig, settings, progress) for rig, settings in rigs.items()]
     else:
@@ -453,7 +452,9 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
     record = Record(made_with, results.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
-    solved = run_steps(solve_steps(scene, bake_command.armature_of(scene, name), settings), _progress(check))
+    solved = run_steps(
+        solve_steps(scene, bake_command.armature_of(scene, name), settings), bundle.ProgressMessages(check)
+    )
     Chunk.of(solved, record).save(path)
     _say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
@@ -489,7 +490,7 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
         lambda frames: results.joined(frames, solved, seams),
     )
     try:
-        result = run_steps(steps, _progress(check))
+        result = run_steps(steps, bundle.ProgressMessages(check))
     except CCDRigError as error:
         raise RigError(f"{shot.name}: {error}") from error
     check()
@@ -554,16 +555,10 @@ def _save_shot(
     seams: Sequence[Seam] = (),
 ) -> None:
     """Write the baked file, its report and its record."""
-
-    def write_report(path: Path) -> None:
-        if len(reports) == 1:
-            report.save(reports[0], path)
-        else:
-            report.save_all(reports, path)
-
+    saved = reports[0] if len(reports) == 1 else reports
     rows = tuple(results.row_of(shot, rig_report, seams) for rig_report in reports)
     record = Record(results.made_with(shot.content()), inputs, rows=rows)
-    _save_result(folder, shot.name, write_report, record)
+    _save_result(folder, shot.name, lambda path: report.save(saved, path), record)
     for rig_report in reports:
         say(f"{rig_report.armature}: {rig_report.summary()}")
         for fault in rig_report.check.mismatches() if rig_report.check is not None else ():
@@ -573,13 +568,3 @@ def _save_shot(
 
 def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
     return folder / "chunks" / f"{shot.name}.{span.first}-{span.last}.npz"
-
-
-def _progress(check: Check) -> Callable[[Progress], None]:
-    tell = bundle.ProgressMessages()
-
-    def show(step: Progress) -> None:
-        check()
-        tell(step)
-
-    return show

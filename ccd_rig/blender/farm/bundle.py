@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -275,29 +275,13 @@ def bundle_clips(
     program: str,
     is_module: bool,
 ) -> Job:
-    """Return the job that retargets clips.
-
-    Args:
-        clips: with the settings of the retargeting.
-        paths: absolute, of the clips.
-        target: absolute, of the .blend file with the armature.
-        assets: absolute, of further files that clips and target read.
-        program, is_module: as in `Job`.
-    """
+    """Return the job that retargets clips at `paths` to the armature of `target`; see `bundle_job`."""
     words = (parameter("Clip"), parameter("Target"))
     step = Step("Retarget", words, {"Clip": list(paths), "Target": [target] * len(paths)})
     names = ", ".join(path.stem for path in paths)
-    description = f"Puts clips onto '{clips.armature}' of {clips.target}: {names}"
-    return Job(
-        "CCD Rig retarget",
-        description,
-        clips.to_json(),
-        paths,
-        (target, *assets),
-        (step,),
-        program,
-        is_module,
-    )
+    title, description = "CCD Rig retarget", f"Puts clips onto '{clips.armature}' of {clips.target}: {names}"
+    files = target, *assets
+    return Job(title, description, clips.to_json(), paths, files, (step,), program, is_module)
 
 
 PAUSE = 1.0
@@ -320,13 +304,14 @@ def progress(percent: float) -> None:
 
 
 class ProgressMessages:
-    """Prints the progress of a bake, a message per `PAUSE` at most."""
+    """Prints the progress of a bake, a message per `PAUSE` at most; `check` is called before each item."""
 
-    def __init__(self) -> None:
-        self._next, self._pace = 0.0, Pace()
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._next, self._pace, self._check = 0.0, Pace(), check
 
     def __call__(self, step: Progress) -> None:
         """Take the next item."""
+        self._check()
         self._pace.take(step)
         now = time.monotonic()
         if now < self._next or step.verb not in PERCENT:

@@ -207,7 +207,7 @@ class Chunk:
         np.savez(archive, words=text, frames=self.frames, rotations=self.rotations, slides=self.slides)
         content = archive.getvalue()
         with replacing(path) as temporary:
-            temporary.write_bytes(content + _digest(content))
+            temporary.write_bytes(content + hashlib.sha256(content).digest())
 
 
 def load_chunk(path: Path) -> Chunk | None:
@@ -217,7 +217,9 @@ def load_chunk(path: Path) -> Chunk | None:
     except OSError:
         return None
     content, digest = written[:-DIGEST_SIZE], written[-DIGEST_SIZE:]
-    if digest != _digest(content):  # before it is read: damage can stand anywhere in an archive
+    if (
+        digest != hashlib.sha256(content).digest()
+    ):  # before it is read: damage can stand anywhere in an archive
         return None
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -238,11 +240,6 @@ def load_chunk(path: Path) -> Chunk | None:
         )
     except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):  # another version's
         return None
-
-
-def _digest(content: bytes) -> bytes:
-    """Checksum at a file's end, after the archive."""
-    return hashlib.sha256(content).digest()
 
 
 class Seam(NamedTuple):

@@ -156,15 +156,13 @@ def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
     )
 
 
-class Plan(NamedTuple):
-    """A shot, and the reason to bake it whole although it is longer than a chunk; empty if there is none."""
-
-    shot: Shot
-    whole_because: str
-
-
-def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSettings], chunk: int) -> Plan:
+def plan(
+    scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSettings], chunk: int
+) -> tuple[Shot, str]:
     """Plan the bake of the open file.
+
+    Returns the shot, and the reason to bake it whole although it is longer than a chunk; empty if there is
+    none.
 
     Args:
         settings: {armature object: its settings}.
@@ -182,9 +180,7 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
         reason = reason or _why_sequential(bake, ready.constraints)
     armatures = {rig.name: bake for rig, bake in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)
-    if reason and shot.is_split:
-        return Plan(Shot(shot.file, armatures), reason)
-    return Plan(shot, "")
+    return (Shot(shot.file, armatures), reason) if reason and shot.is_split else (shot, "")
 
 
 def _why_sequential(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:

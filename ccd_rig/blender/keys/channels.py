@@ -287,11 +287,6 @@ def data_path(armature_object: bpy.types.Object, bone: str, channel: str) -> str
     return str(pose_bone.path_from_id(channel))
 
 
-def width_of(armature_object: bpy.types.Object, bone: str, channel: str) -> int:
-    """Return the number of components of a channel."""
-    return max(1, armature_object.pose.bones[bone].bl_rna.properties[channel].array_length)
-
-
 # Bags: branches on versions ---------------------------------------------------------------------------------
 
 

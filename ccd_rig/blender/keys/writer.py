@@ -607,7 +607,8 @@ def _channels(
         yield
         path = channels.data_path(armature_object, item.bone, item.channel)
         where = f"keys of bone '{item.bone}', {item.channel}"
-        width = channels.width_of(armature_object, item.bone, item.channel)
+        present = _present(armature_object, path)
+        width = len(present)
         values = np.asarray(item.values, np.float64)
         if path in by_path:
             raise InvalidInput(f"{where}: given twice")
@@ -623,7 +624,6 @@ def _channels(
             stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
-        present = _present(armature_object, path)
         by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.twin, present)
     return list(by_path.values())
 

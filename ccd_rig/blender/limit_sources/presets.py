@@ -458,6 +458,8 @@ def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone,
     bones = list(row[-3:])
     role = roles_of(row[0].id_data).get(row[-1].name)
     is_thumb = role is not None and role.part is Part.FINGER and role.number == 0
+    # A thumb on the left spreads against the axis that it bends about; fingers spread to both sides alike.
+    out = 1.0 if role is not None and role.side is Side.RIGHT else -1.0
     names = ["first joint", "second joint", "last joint"][: len(bones)]
     if len(bones) == 2 and is_thumb:
         names = ["second joint", "last joint"]
@@ -467,29 +469,27 @@ def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone,
         rest = rest_of(bone)
         axis = _bone_axis(rest, _curl_axis(bones))
         if "spreading" in motion or "abduction" in motion:
-            side = 1.0 if bone.bone.head_local.x > 0.0 else -1.0
-            limits[bone] = _knuckle(rest, axis, motion, side)
+            limits[bone] = _knuckle(rest, axis, out * axis, motion)
         else:
             limit = hinge_limit(rest, axis, -radians(motion["extension"]), radians(motion["flexion"]))
             limits[bone] = limit
     return limits
 
 
-def _knuckle(rest: Quaternion, axis: Vector, motion: dict[str, float], side: float) -> Limit:
+def _knuckle(rest: Quaternion, axis: Vector, out: Vector, motion: dict[str, float]) -> Limit:
     """Return the limit of a first joint, which bends and spreads.
 
     Args:
         rest: orientation of the bone at rest.
         axis: about which it bends, in armature space.
+        out: direction in which it spreads, in armature space.
         motion: ranges of the joint, degrees.
-        side: 1 on the left, -1 on the right. A thumb on the left spreads against the axis that it bends
-            about.
     """
     down: Any = axis.cross(rest @ _Y)
     spread = radians(motion.get("spreading", motion.get("abduction", 0.0)))
     back = radians(motion.get("spreading", motion.get("adduction", 0.0)))
     curl = down, radians(motion["flexion"]), radians(motion["extension"])
-    return _swing(rest, curl, (-side * axis, spread, back), (0.0, 0.0))[0]
+    return _swing(rest, curl, (out, spread, back), (0.0, 0.0))[0]
 
 
 def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:

@@ -40,6 +40,31 @@ def linked_reference(owner: Any) -> Any | None:
     return None if owner.override_library is None else owner.override_library.reference
 
 
+def is_from_library(armature_object: bpy.types.Object, rows: str, index: int) -> bool:
+    """Whether a row comes from the library of an override, whose own rows may stand between those.
+
+    Args:
+        rows: name of a list of named rows in the armature's group.
+        index: of the row in this list.
+    """
+    reference = linked_reference(armature_object)
+    if reference is None:
+        return False
+    return getattr(armature_object.ccd_rig, rows)[index].name in getattr(reference.ccd_rig, rows)
+
+
+def lost_name(armature_object: bpy.types.Object, rows: str) -> str:
+    """Return a name in the library of an override that no row has; empty if all are there.
+
+    Blender finds rows by name: if one was renamed, it would add those of the library once more.
+    """
+    reference = linked_reference(armature_object)
+    if reference is None:
+        return ""
+    library, present = getattr(reference.ccd_rig, rows), getattr(armature_object.ccd_rig, rows)
+    return next((row.name for row in library if row.name not in present), "")
+
+
 def keep_overrides(armature_object: bpy.types.Object) -> None:
     """Create every group of an override in the library's armature too, so that its changes can be saved."""
     reference = linked_reference(armature_object)
@@ -73,6 +98,8 @@ def keep_all_overrides(*_arguments: object) -> None:
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.override_library is not None:
             keep_overrides(obj)
+            # What Blender has noted as changed before the groups were there is lost in a resync.
+            obj.override_library.operations_update()
 
 
 register, unregister = _HANDLERS.register, _HANDLERS.unregister

@@ -180,6 +180,11 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         "Of channels as Solve has left them: what they held before, as JSON",
         options={"HIDDEN"},
     )
+    saved_order: STORED.text(
+        "Saved Order",
+        "Names of an override's constraints in the order to which its keys refer, as JSON",
+        options={"HIDDEN"},
+    )
     report: STORED.pointer("Report", "What the last bake came to", type=CCD_RIG_PG_report)
     retarget: STORED.pointer("Retarget", "Motion of another armature on this one", type=CCD_RIG_PG_retarget)
     ground: STORED.pointer("Ground", "What this armature stands on", type=CCD_RIG_PG_ground)

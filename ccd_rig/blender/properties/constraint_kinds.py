@@ -15,6 +15,7 @@ from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal
 from ...skeleton.joints import Skeleton
 from ..registration import STORED
 from . import body, constraint_list, joints
+from .active_rig import lost_name
 from .constraint_values import (
     AXES,
     METHODS,
@@ -608,7 +609,10 @@ KIND_ITEMS = tuple((str(kind), kind.label, kind.description, kind.number) for ki
 
 
 def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Number a name that another constraint has, after it was set."""
+    """Number a name that another constraint has, after it was set; rows of a library keep theirs."""
+    if lost := lost_name(self.id_data, "constraints"):
+        self.name = lost  # calls this function once more
+        return
     names = self.id_data.ccd_rig.constraints.keys()
     if not self.name or names.count(self.name) > 1:
         # Setting the name calls this function once more, which then changes nothing.

@@ -8,12 +8,14 @@ drivers, and the F-curves of all actions of the armature. A limb is a branch of 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import bpy
 
+from ... import json_text
 from ...errors import RigError
 from ..keys.channels import (
     action_of,
@@ -23,6 +25,8 @@ from ..keys.channels import (
     fcurves_of,
     idle_bags,
 )
+from ..registration import Handlers
+from . import active_rig
 from .active_rig import keep_overrides, linked_reference
 from .names import named
 
@@ -188,8 +192,7 @@ def order_kept_in(actions: Sequence[str]) -> str:
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a constraint comes from the library of an override: Blender keeps it at its place."""
-    reference = linked_reference(armature_object)
-    return reference is not None and index < len(reference.ccd_rig.constraints)
+    return active_rig.is_from_library(armature_object, "constraints", index)
 
 
 def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
@@ -250,6 +253,59 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
             if group is not None and not len(group.channels):
                 bag.groups.remove(group)
     return sorted(left)
+
+
+# Orders of overrides ----------------------------------------------------------------------------------------
+
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("save_pre")
+def note_orders(*_arguments: object) -> None:
+    """Note the order of the constraints of overrides, since their library may get another."""
+    for armature_object in _overrides():
+        armature_object.ccd_rig.saved_order = json.dumps(armature_object.ccd_rig.constraints.keys())
+        keep_overrides(armature_object)
+
+
+@_HANDLERS.on("load_post")
+def follow_orders(*_arguments: object) -> None:
+    """Let keys and drivers of overrides follow the constraints where the library has another order by now.
+
+    Those of a constraint that is gone go with it. A constraint with a new name at its old place was renamed.
+    """
+
+    def place(index: int) -> int | None:
+        if index >= len(saved):
+            return index
+        if saved[index] in present:
+            return present.index(saved[index])
+        is_renamed = index < len(present) and present[index] not in saved
+        return index if is_renamed else None
+
+    for armature_object in _overrides():
+        saved, present = _saved_order(armature_object), armature_object.ccd_rig.constraints.keys()
+        _renumber(armature_object, place)
+
+
+def _overrides() -> Iterator[bpy.types.Object]:
+    """Yield the overrides of armatures that have constraints."""
+    for obj in bpy.data.objects:
+        is_override = obj.type == "ARMATURE" and linked_reference(obj) is not None
+        if is_override and obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints):
+            yield obj
+
+
+def _saved_order(armature_object: bpy.types.Object) -> list[str]:
+    """Return the noted order; none where it is missing or damaged."""
+    try:
+        names = json_text.parse(armature_object.ccd_rig.saved_order or "[]")
+    except json_text.NotJson:
+        return []
+    return names if isinstance(names, list) else []
+
+
+register, unregister = _HANDLERS.register, _HANDLERS.unregister
 
 
 def moved_settings(

@@ -102,9 +102,10 @@ def remove(pose_bone: bpy.types.PoseBone, index: int) -> None:
         RigError: there is no such offset, or it comes from the library of an override.
     """
     _require_row(pose_bone, index)
-    if index < len(from_library(pose_bone)):
-        raise RigError("This coupled offset comes from the library's file: remove it there")
-    pose_bone.ccd_rig.coupled_offsets.remove(index)
+    try:
+        pose_bone.ccd_rig.coupled_offsets.remove(index)
+    except TypeError:  # Blender keeps it
+        raise RigError("This coupled offset comes from the library's file: remove it there") from None
 
 
 def remove_point(pose_bone: bpy.types.PoseBone, index: int, point: int) -> None:
@@ -114,14 +115,15 @@ def remove_point(pose_bone: bpy.types.PoseBone, index: int, point: int) -> None:
         RigError: there is no such point, the curve has only two, or the point comes from the library of an
             override.
     """
-    points, library = _require_row(pose_bone, index).points, from_library(pose_bone)
+    points = _require_row(pose_bone, index).points
     if point >= len(points):
         raise RigError(f"Bone '{pose_bone.name}' has no point {point + 1} in its coupled offset {index + 1}")
     if len(points) <= 2:
         raise RigError("A curve needs two points: move one of them, or remove the coupled offset")
-    if index < len(library) and point < library[index]:
-        raise RigError("This point comes from the library's file: remove it there")
-    points.remove(point)
+    try:
+        points.remove(point)
+    except TypeError:  # Blender keeps it
+        raise RigError("This point comes from the library's file: remove it there") from None
 
 
 def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:

@@ -447,21 +447,26 @@ def _side(new: NewTarget) -> str:
 
 def _collection(context: bpy.types.Context, owner: bpy.types.Object) -> bpy.types.Collection:
     """Return the collection of a rig's targets; a new one beside the rig if the view layer has none."""
-    shown = _collections(context.view_layer.layer_collection)
+    open_to_new = _open_collections(context.view_layer.layer_collection)
     targets = [row.target for row in owner.ccd_rig.constraints if row.target is not None]
     for collection in (c for target in targets for c in target.users_collection):
-        if collection.get(MADE) and collection.is_editable and collection in shown:
+        if collection.get(MADE) and collection in open_to_new:
             return collection
     collection = bpy.data.collections.new(f"Targets of {owner.name}")
     collection[MADE] = True
-    beside = (c for c in owner.users_collection if c.is_editable and c in shown)
+    beside = (c for c in owner.users_collection if c in open_to_new)
     parent = next(beside, context.scene.collection)
     parent.children.link(collection)
     return collection
 
 
-def _collections(root: bpy.types.LayerCollection) -> set[bpy.types.Collection]:
-    """Return the collections of a view layer whose objects are evaluated in it."""
+def _open_collections(root: bpy.types.LayerCollection) -> set[bpy.types.Collection]:
+    """Return the collections of a view layer that may get objects, and whose objects are evaluated in it.
+
+    Blender adds none to those of a library, and none to overrides of them.
+    """
     if root.exclude:
         return set()
-    return {root.collection}.union(*map(_collections, root.children))
+    own = root.collection
+    is_open = own.is_editable and own.override_library is None
+    return ({own} if is_open else set()).union(*map(_open_collections, root.children))

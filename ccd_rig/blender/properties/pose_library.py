@@ -25,6 +25,7 @@ from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..atomic_write import read, replacing
 from ..keys import channels
 from ..registration import STORED, UNANIMATED
+from ..rig import clamps
 from ..rig.rotation_modes import (
     CHANNELS,
     Watched,
@@ -34,8 +35,8 @@ from ..rig.rotation_modes import (
     rotation_channel,
     rotation_of,
 )
-from . import constraint_list, renamed_bones
-from .active_rig import keep_overrides, linked_reference
+from . import active_rig, constraint_list, renamed_bones
+from .active_rig import keep_overrides, lost_name
 from .names import UniqueNames, named, unique_name
 
 DEFAULT_NAME = "Pose"
@@ -78,8 +79,11 @@ def _unique_names() -> Iterator[None]:
 
 
 def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Number a name that another pose has, after it was set."""
+    """Number a name that another pose has, after it was set; poses of an override's library keep theirs."""
     if _unique_already:
+        return
+    if lost := lost_name(self.id_data, "poses"):
+        self.name = lost  # calls this function once more
         return
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}
     free = unique_name(self.name or DEFAULT_NAME, taken)
@@ -144,8 +148,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a pose comes from the library of an override: Blender keeps it at its place."""
-    reference = linked_reference(armature_object)
-    return reference is not None and index < len(reference.ccd_rig.poses)
+    return active_rig.is_from_library(armature_object, "poses", index)
 
 
 def _entry(armature_object: bpy.types.Object, row: Any) -> PoseEntry:
@@ -250,7 +253,11 @@ def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 
 def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
-    """Return the present values of the bones' rotation channels; raises RigError if one is not a number."""
+    """Return the rotations of the bones' channels, or where Live shows others, those.
+
+    Raises:
+        RigError: a channel is not a number.
+    """
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
     widths = dict(CHANNELS[mode] for mode in modes)
@@ -258,8 +265,9 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     watched = Watched(len(pose_bones), widths, dict.fromkeys(widths, slots))
     seen = watched.values(watched.look(pose_bones)[None])
     rotations = read_rotations(pose_bones, slots, modes, seen)
-    quaternions = [Quaternion(rotation).freeze() for rotation in rotations[0].tolist()]
-    return PoseEntry(name, dict(zip(bones, quaternions, strict=True)))
+    own = zip(bones, map(Quaternion, rotations[0].tolist()), strict=True)
+    shown_now = clamps.shown_rotations(armature_object)
+    return PoseEntry(name, {bone: shown_now.get(bone, rotation).freeze() for bone, rotation in own})
 
 
 def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:

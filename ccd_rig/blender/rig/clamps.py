@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import bpy
-from mathutils import Quaternion
+from mathutils import Euler, Quaternion
 
 ROTATION, LOCATION = "CCD Rig Live", "CCD Rig Live Location"
 """Names of the constraints; the second begins as the first does."""
@@ -74,6 +74,15 @@ def kind_of(constraint: Any) -> str:
 def rotation_clamp(rotation: Quaternion) -> Values:
     """Return the bounds of a clamp that shows a rotation relative to rest, radians."""
     return tuple(rotation.to_euler("XYZ"))
+
+
+def shown_rotations(armature_object: Any) -> dict[str, Quaternion]:
+    """Return the rotations relative to rest that clamps show, by bone."""
+    return {
+        bone.name: Euler([getattr(clamp, lower) for lower, _ in BOUNDS], "XYZ").to_quaternion()
+        for bone, clamp in clamps_of(armature_object)
+        if kind_of(clamp) == ROTATION and clamp.influence > 0.0
+    }
 
 
 def show(armature_object: Any, pose: Mapping[Place, Values], before: Iterable[Place]) -> bool:

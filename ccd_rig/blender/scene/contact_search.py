@@ -166,7 +166,10 @@ class Contacts:
 
     def words(self) -> tuple[str, ...]:
         """Return a line for each constraint, such as "foot.L: 1-14, 31-44", and one if the ground moves."""
-        lines = [f"{name}: {spans_in_words(spans) or 'no contact'}" for name, spans in self.phases.items()]
+        lines = []
+        for name, phases in self.phases.items():
+            spans = [f"{first}-{last}" if first != last else f"{first}" for first, last in phases]
+            lines.append(f"{name}: {', '.join(spans) or 'no contact'}")
         if self.ground_moves:
             velocity = self.metres * np.linalg.norm(self.velocity)
             lines.append(f"Walks in place: the ground moves at {velocity:.2f} m/s")
@@ -238,8 +241,3 @@ def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> 
             markers.new(down, frame=phase.first)
             if phase.last < frames[-1]:
                 markers.new(up, frame=phase.last + 1)
-
-
-def spans_in_words(spans: Sequence[tuple[int, int]]) -> str:
-    """Return spans of frames as text, such as "1-14, 31-44"."""
-    return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)

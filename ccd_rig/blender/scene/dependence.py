@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -75,7 +76,13 @@ def unbaked_nodes(thing: bpy.types.Object) -> str:
     for modifier in thing.modifiers:
         if modifier.type == "NODES" and modifier.show_viewport and _simulates(modifier.node_group, set()):
             zones = [each for each in modifier.bakes if each.node is not None and each.node.type == _ZONE]
-            if not zones or not all(_is_on_disk(thing, modifier, each) for each in zones):
+            for zone in zones:
+                path = zone.directory if zone.use_custom_path else modifier.bake_directory
+                folder = Path(bpy.path.abspath(path, library=thing.library))
+                folder = folder if zone.use_custom_path else folder / str(zone.bake_id)
+                if not path or not any(folder.glob("meta/*")):  # no frames
+                    return str(modifier.name)
+            if not zones:
                 return str(modifier.name)
     return ""
 
@@ -92,15 +99,6 @@ def _simulates(group: Any, seen: set[Any]) -> bool:
         not node.mute and (node.type == _ZONE or (node.type == "GROUP" and _simulates(node.node_tree, seen)))
         for node in group.nodes
     )
-
-
-def _is_on_disk(thing: bpy.types.Object, modifier: Any, bake: Any) -> bool:
-    """Whether the folder of a simulation zone holds frames."""
-    path = bake.directory if bake.use_custom_path else modifier.bake_directory
-    if not path:
-        return False
-    folder = Path(bpy.path.abspath(path, library=thing.library))
-    return any((folder if bake.use_custom_path else folder / str(bake.bake_id)).glob("meta/*"))
 
 
 BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
@@ -196,8 +194,9 @@ def target_depends_on_chain(
     constraint: Any,
     bones: Collection[str],
     lookups: Lookups | None = None,
+    word: str = "target",
 ) -> str | None:
-    """Say how the target of a constraint depends on the chain that reaches for it; None if it does not.
+    """Say how a target of a constraint depends on the chain that reaches for it; None if it does not.
 
     The armature object may be its parent: the chain does not move it.
 
@@ -205,24 +204,26 @@ def target_depends_on_chain(
         constraint: stored, or a value.
         bones: names of the bones that the solver turns, as a set.
         lookups: of other traces.
+        word: "target", or "pole" for the pole target.
     """
-    target = target_object(constraint)
-    if target is None:
-        return None
-    return _trail_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones, lookups)
-
-
-def pole_depends_on_chain(
-    armature_object: bpy.types.Object,
-    constraint: Any,
-    bones: Collection[str],
-    lookups: Lookups | None = None,
-) -> str | None:
-    """Like `target_depends_on_chain` for the pole target of a constraint; None also if it has none."""
-    pole = pole_object(constraint)
-    if pole is None:
-        return None
-    return _trail_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones, lookups)
+    thing = (target_object if word == "target" else pole_object)(constraint)
+    places = (
+        ()
+        if thing is None
+        else movers(thing, getattr(constraint, f"{word}_bone"), armature_object, word, lookups)
+    )
+    for mover in places:
+        if mover.thing != armature_object or not mover.bone:
+            continue
+        pose_bone = armature_object.pose.bones.get(mover.bone)
+        if pose_bone is None:
+            continue
+        if mover.bone in bones:
+            return f"{mover.trail}, which is part of the chain"
+        above = next((parent.name for parent in pose_bone.parent_recursive if parent.name in bones), None)
+        if above is not None:
+            return f"{mover.trail}, which hangs on bone '{above}' of the chain"
+    return None
 
 
 def bones_that_move_targets(armature_object: bpy.types.Object, constraints: Iterable[Any]) -> set[str]:
@@ -240,24 +241,6 @@ def bones_that_move_targets(armature_object: bpy.types.Object, constraints: Iter
             starts += [] if thing is None else [Mover(thing, bone, "")]
     traced = (mover for _, mover in _trace(starts, armature_object))
     return {mover.bone for mover in traced if mover.thing == armature_object}
-
-
-def _trail_to_chain(
-    armature_object: bpy.types.Object, start: Mover, moved: Collection[str], lookups: Lookups | None
-) -> str | None:
-    """Describe the dependencies from `start`, which its trail names, to moved bones; None without any."""
-    for mover in movers(start.thing, start.bone, armature_object, start.trail, lookups):
-        if mover.thing != armature_object or not mover.bone:
-            continue
-        pose_bone = armature_object.pose.bones.get(mover.bone)
-        if pose_bone is None:
-            continue
-        if mover.bone in moved:
-            return f"{mover.trail}, which is part of the chain"
-        above = next((parent.name for parent in pose_bone.parent_recursive if parent.name in moved), None)
-        if above is not None:
-            return f"{mover.trail}, which hangs on bone '{above}' of the chain"
-    return None
 
 
 TURNING = {"COPY_ROTATION", "LIMIT_ROTATION", "DAMPED_TRACK", "TRACK_TO", "LOCKED_TRACK"}
@@ -514,22 +497,17 @@ def _sources(mover: Mover, unfollowed: bpy.types.Object | None, lookups: Lookups
         yield from _sources_of_bone(thing, mover.bone, lookups)
         if thing != unfollowed:
             yield _Source(thing, "", "belongs to")
-    elif not isinstance(thing, bpy.types.Object):
-        yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
     elif thing != unfollowed:
-        yield from _sources_of_object(thing, lookups)
+        if isinstance(thing, bpy.types.Object):
+            if thing.parent is not None:
+                bone = thing.parent_bone if thing.parent_type == "BONE" else ""
+                yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
+            yield from _sources_of_constraints(thing.constraints)
+        yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
     if mover.surface:
         verb = "whose surface is deformed by"
         for shaper, bone in shapers(thing):
             yield _Source(shaper, bone, verb, isinstance(shaper, bpy.types.Object) and not bone)
-
-
-def _sources_of_object(thing: bpy.types.Object, lookups: Lookups) -> _Sources:
-    if thing.parent is not None:
-        bone = thing.parent_bone if thing.parent_type == "BONE" else ""
-        yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
-    yield from _sources_of_constraints(thing.constraints)
-    yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
 
 
 def _sources_of_bone(thing: bpy.types.Object, name: str, lookups: Lookups) -> _Sources:
@@ -703,17 +681,17 @@ def fk_switches(armature_object: bpy.types.Object, bones: Collection[str]) -> tu
         for path, value, chain_bone in _switches_of(armature_object, pose_bone, set(bones), drivers):
             before = switches.get(path)
             names = (*(before.chain_bones if before else ()), chain_bone)
-            bone, name = _bone_and_property(path)
-            switches[path] = FkSwitch(bone, name, path, value, tuple(dict.fromkeys(names)))
-    return tuple(switches[path] for path in sorted(switches) if _is_number(armature_object, path))
-
-
-def _is_number(armature_object: bpy.types.Object, path: str) -> bool:
-    """Whether the property at a data path exists and is a number."""
-    try:
-        return isinstance(armature_object.path_resolve(path), bool | int | float)
-    except ValueError:
-        return False
+            bone = BONE_PATH.match(path)
+            name = None if bone is None else _PROPERTY.fullmatch(path, bone.end())
+            assert bone is not None and name is not None  # see `_linear`
+            owner, label = (re.sub(r"\\(.)", r"\1", each[1]) for each in (bone, name))
+            switches[path] = FkSwitch(owner, label, path, value, tuple(dict.fromkeys(names)))
+    numbers = []
+    for path in sorted(switches):
+        with suppress(ValueError):  # the property is missing
+            if isinstance(armature_object.path_resolve(path), bool | int | float):
+                numbers.append(switches[path])
+    return tuple(numbers)
 
 
 def _switches_of(
@@ -768,12 +746,3 @@ def _linear(armature_object: bpy.types.Object, curve: bpy.types.FCurve) -> tuple
             return None
         shift, slope = first + (last - first) * shift, (last - first) * slope
     return None if slope == 0.0 else (target.data_path, shift, slope)
-
-
-def _bone_and_property(path: str) -> tuple[str, str]:
-    """Return the names of the bone and of the property in a data path."""
-    match = BONE_PATH.match(path)
-    assert match is not None
-    name = _PROPERTY.fullmatch(path, match.end())
-    assert name is not None
-    return re.sub(r"\\(.)", r"\1", match[1]), re.sub(r"\\(.)", r"\1", name[1])

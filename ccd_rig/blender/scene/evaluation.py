@@ -6,7 +6,7 @@ Frames are evaluated in a temporary scene (`isolation.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -204,10 +204,6 @@ class Shown(NamedTuple):
     places: list[Matrix]  # see `TargetReader.look`
     numbers: list[float]  # see `TargetReader.numbers`
 
-    def shows_bones_of(self, other: Shown) -> bool:
-        """Whether all bones have the same values as in another frame, to the bit."""
-        return self.layout is other.layout and self.bones.tobytes() == other.bones.tobytes()
-
 
 @dataclass(frozen=True)
 class Samples:
@@ -346,9 +342,10 @@ class FrameReader:
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """Convert the bones of R frames; see `samples`."""
-        last = self._last
-        if len(shown) == 1 and last is not None and last[0].shows_bones_of(shown[0]):
-            return last[1]
+        if len(shown) == 1 and self._last is not None:
+            last, rig = self._last
+            if last.layout is shown[0].layout and last.bones.tobytes() == shown[0].bones.tobytes():
+                return rig
         seen = [row.bones for row in shown]
         try:
             rig = shown[0].layout.rows(self.armature_object, seen)
@@ -385,7 +382,7 @@ def frames(
 
     Raises:
         RigError: a target, a bone or a constraint is missing, or a simulation moves one of them. `Frames`
-            raises it if a transform is not finite, or the file was replaced.
+            raises it if a transform is not finite, and ReferenceError if the file was replaced.
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
@@ -398,7 +395,7 @@ def frames(
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
         shared.refer(armature_object, references, sampled_paths(reader.targets.sources))
-        yield Frames(reader, stack.enter_context(shared.reading(armature_object, reader.look)))
+        yield Frames(reader, shared)
 
 
 @dataclass(frozen=True)
@@ -406,21 +403,15 @@ class Frames:
     """Evaluates frames of an armature."""
 
     reader: FrameReader  # reads evaluated frames
-    _evaluate: Callable[[float], Shown]
+    _scene: SharedScene  # in which they are evaluated
 
     def look(self, frame: float) -> Shown:
         """Evaluate a frame and read its values."""
-        try:
-            return self._evaluate(frame)
-        except ReferenceError:  # a referred object was removed
-            raise RigError("The file was changed by undo, or another one was opened: start again") from None
+        return self.reader.look(self._scene.at(frame), frame)
 
     def samples(self, shown: Sequence[Shown]) -> Samples:
         """Convert the values of frames; see `FrameReader.samples`."""
-        try:
-            return self.reader.samples(shown)
-        except ReferenceError:
-            raise RigError("The file was changed by undo, or another one was opened: start again") from None
+        return self.reader.samples(shown)
 
     def __call__(self, frame: float) -> FrameSample:
         """Return the evaluated state of a frame."""
@@ -515,10 +506,20 @@ class PlayedFrame(NamedTuple):
 class Playback:
     """Reads frames as Blender plays them, without solving."""
 
-    # Evaluates a frame; its second argument says whether targets and influences are read.
-    play: Callable[[float, bool], PlayedFrame]
+    _scene: SharedScene  # in which frames are evaluated
     _constraints: Sequence[Constraint]
     _reader: TargetReader
+
+    def play(self, frame: float, with_targets: bool) -> PlayedFrame:
+        """Evaluate a frame and read its pose, with or without targets and influences."""
+        depsgraph, rig = self._scene.at(frame), self._reader.armature_object
+        evaluated = rig.evaluated_get(depsgraph)
+        matrices = np.empty((len(rig.pose.bones), 4, 4), np.float32)  # column by column
+        evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
+        places = self._reader.look(evaluated, depsgraph) if with_targets else []
+        numbers = self._reader.numbers(evaluated) if with_targets else []
+        world = evaluated.matrix_world.copy()
+        return PlayedFrame(frame, matrices.transpose(0, 2, 1), world, places, numbers)
 
     def pose(self, frame: float) -> tuple[NDArray[np.float32], Array]:
         """Return `PlayedFrame.matrices` of a frame, and (4, 4) from armature to world space.
@@ -558,18 +559,7 @@ def playback(
     """Set up the playback of frames for the block; arguments and errors as of `frames`."""
     reader = TargetReader(armature_object, target_sources(armature_object, constraints))
     references = [*read_bones(armature_object, constraints), *objects_of(reader.sources)]
-    bones = len(armature_object.pose.bones)
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
         shared.refer(armature_object, references, sampled_paths(reader.sources))
-
-        def look(depsgraph: bpy.types.Depsgraph, frame: float, with_targets: bool) -> PlayedFrame:
-            evaluated = armature_object.evaluated_get(depsgraph)
-            matrices = np.empty((bones, 4, 4), np.float32)  # column by column
-            evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-            places = reader.look(evaluated, depsgraph) if with_targets else []
-            numbers = reader.numbers(evaluated) if with_targets else []
-            world = evaluated.matrix_world.copy()
-            return PlayedFrame(frame, matrices.transpose(0, 2, 1), world, places, numbers)
-
-        yield Playback(stack.enter_context(shared.reading(armature_object, look)), constraints, reader)
+        yield Playback(shared, constraints, reader)

@@ -313,10 +313,6 @@ def moving_ground(
     return MovingGround(blocks) if any(len(each.faces) for each in blocks) else None
 
 
-def _refused(names: str, error: InvalidInput) -> RigError:
-    return RigError(f"the ground {names}: {error}")
-
-
 def with_instanced(thing: bpy.types.Object) -> Iterator[bpy.types.Object]:
     """An object, and those of the collection that it shows, and that they show; each once."""
     seen, left = {thing}, [thing]
@@ -454,7 +450,7 @@ def _shape(evaluated: bpy.types.Object, name: str, triangulated: bool) -> _Shape
     try:
         require_numbers(vertices)
     except InvalidInput as error:
-        raise _refused(f"'{name}'", error) from error
+        raise RigError(f"the ground '{name}': {error}") from error
     return _Shape(vertices, corners, triangles.reshape(-1, 3))
 
 

@@ -16,25 +16,18 @@ from __future__ import annotations
 import math
 import re
 import traceback
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 import bpy
 
 from ..registration import Handlers
 
-T = TypeVar("T")
-
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
 PROBED = 64
 """Number of references of one empty: Blender searches all references of an object when one is added."""
-BLOCK = 64
-"""Number of frames that are read for all armatures before the first of them is solved."""
 
 _OWN = __name__.rpartition("ccd_rig.blender.")[0] or "ccd_rig."  # how names of the add-on's modules begin
 _in_use = WeakValueDictionary[int, "SharedScene"]()
@@ -49,16 +42,14 @@ def is_isolated(scene: bpy.types.Scene) -> bool:
 class SharedScene:
     """Temporary scene that several armatures may share: a frame is evaluated once for all of them.
 
-    Requests that are queued by `want` are read for all armatures by `read_on`. A frame that is not queued is
-    evaluated when it is read.
-
     Attributes:
         isolated: the scene.
     """
 
     def __init__(self, isolated: bpy.types.Scene) -> None:
         self.isolated, self._probes = isolated, list[bpy.types.Object]()
-        self._readers: dict[bpy.types.Object, _Reader] = {}
+        self._is_unchanged = False
+        self._frame: float | None = None  # evaluated last
 
     def refer(
         self,
@@ -68,7 +59,9 @@ class SharedScene:
     ) -> None:
         """Make the scene evaluate an armature object and everything that is read with it.
 
-        Bones that are not referred to keep no frame's pose in it.
+        Objects outside of the scene are evaluated only as far as objects in it depend on them: a constraint
+        depends on the transform of an object or on one bone, a driver on one property. Bones that are not
+        referred to keep no frame's pose in it.
 
         Args:
             armature_object: its transform is evaluated.
@@ -79,7 +72,15 @@ class SharedScene:
         for first in range(0, max(len(evaluated), len(paths)), PROBED):
             probe = bpy.data.objects.new(ISOLATED, None)
             self._probes.append(probe)
-            _refer(probe, armature_object, evaluated[first : first + PROBED], paths[first : first + PROBED])
+            for obj, bone in evaluated[first : first + PROBED]:
+                constraint: Any = probe.constraints.new("COPY_LOCATION")
+                constraint.target, constraint.subtarget = obj, bone
+            if numbers := paths[first : first + PROBED]:
+                driver = probe.driver_add("location", 0).driver
+                driver.type = "SUM"
+                for path in numbers:
+                    source = driver.variables.new().targets[0]
+                    source.id, source.data_path = armature_object, path
             self.isolated.collection.objects.link(probe)
 
     def show(self, objects: Sequence[bpy.types.Object]) -> None:
@@ -104,72 +105,22 @@ class SharedScene:
         bpy.data.batch_remove(probes)
 
     @contextmanager
-    def reading(
-        self, armature_object: bpy.types.Object, look: Callable[..., T]
-    ) -> Iterator[Callable[..., T]]:
-        """Register an armature for the block, and yield the function that reads a frame for it.
-
-        Args:
-            armature_object: one that this scene evaluates.
-            look: reads an evaluated frame. Its arguments are the depsgraph, and then the arguments of the
-                yielded function, of which the first is the frame.
-        """
-        reader = self._readers[armature_object] = _Reader(look)
-
-        def read(*arguments: Any) -> T:
-            if arguments not in reader.results:
-                return look(self.at(arguments[0]), *arguments)
-            result, error = reader.results.pop(arguments)
-            if error is not None:
-                raise error
-            return cast(T, result)
-
+    def unchanged(self) -> Iterator[None]:
+        """For the block, in which nothing changes the file, evaluate a frame once for reads in a row."""
+        self._is_unchanged, self._frame = True, None
         try:
-            yield read
-        finally:  # by identity: an object of a closed file is not equal to itself
-            self._readers = {
-                owner: other for owner, other in list(self._readers.items()) if other is not reader
-            }
-
-    def want(self, armature_object: bpy.types.Object, requests: Iterable[tuple[Any, ...]]) -> None:
-        """Queue reads of an armature: the arguments of each read, by increasing frames."""
-        self._readers[armature_object].queue.extend(requests)
-
-    def waits(self, armature_object: bpy.types.Object, *request: Any) -> bool:
-        """Whether a read is still queued."""
-        reader = self._readers[armature_object]
-        return bool(reader.queue) and request not in reader.results
-
-    def read_on(self) -> Generator[list[bpy.types.Object], None, None]:
-        """Evaluate the next `BLOCK` queued frames; yields the armatures that each frame was read for."""
-        readers = {owner: reader for owner, reader in self._readers.items() if reader.queue}
-        upcoming = {request[0] for reader in readers.values() for request in islice(reader.queue, BLOCK)}
-        for frame in sorted(upcoming)[:BLOCK]:
-            served = [owner for owner, each in readers.items() if each.queue and each.queue[0][0] == frame]
-            depsgraph: bpy.types.Depsgraph | None = None
-            for owner in served:
-                reader = readers[owner]
-                request = reader.queue.popleft()
-                try:
-                    depsgraph = depsgraph or self.at(frame)
-                    reader.results[request] = reader.look(depsgraph, *request), None
-                except Exception as error:  # of any kind: `read` raises it for this armature
-                    reader.results[request] = None, error
-            yield served
+            yield
+        finally:
+            self._is_unchanged = False
 
     def at(self, frame: float) -> bpy.types.Depsgraph:
         """Evaluate a frame."""
-        return set_frame(self.isolated, frame)
-
-
-@dataclass
-class _Reader:
-    """Reads of an armature."""
-
-    look: Callable[..., Any]  # see `SharedScene.reading`
-    queue: deque[tuple[Any, ...]] = field(default_factory=deque)  # arguments of reads to come
-    # By arguments, the result or the error of a read.
-    results: dict[tuple[Any, ...], tuple[Any, Exception | None]] = field(default_factory=dict)
+        if not self._is_unchanged or frame != self._frame:
+            self._frame = frame
+            return set_frame(self.isolated, frame)
+        depsgraph = self.isolated.view_layers[0].depsgraph
+        assert depsgraph is not None  # `set_frame` made it
+        return depsgraph
 
 
 @contextmanager
@@ -273,28 +224,6 @@ def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
     depsgraph = isolated.view_layers[0].depsgraph
     assert depsgraph is not None  # frame_set makes it
     return depsgraph
-
-
-def _refer(
-    probe: bpy.types.Object,
-    armature_object: bpy.types.Object,
-    references: Sequence[tuple[bpy.types.Object, str]],
-    paths: Sequence[str],
-) -> None:
-    """Make an empty depend on objects and bones, and on numbers of the armature object.
-
-    Objects outside of the scene are evaluated only as far as objects in it depend on them: a constraint
-    depends on the transform of an object or on one bone, a driver on one property.
-    """
-    for obj, bone in references:
-        constraint: Any = probe.constraints.new("COPY_LOCATION")
-        constraint.target, constraint.subtarget = obj, bone
-    if paths:
-        driver = probe.driver_add("location", 0).driver
-        driver.type = "SUM"
-        for path in paths:
-            source = driver.variables.new().targets[0]
-            source.id, source.data_path = armature_object, path
 
 
 def _with_dependencies(

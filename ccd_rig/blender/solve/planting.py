@@ -9,7 +9,7 @@ planted bone (`rerooting`). Soles of planted bones lie on the ground of their ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -126,44 +126,7 @@ GroundNear: TypeAlias = Callable[[Array, float], Ground | None]
 """Gives the ground near points (P, 3) of the world, within metres of them; None without any there."""
 
 
-def plant_ground(
-    armature_object: bpy.types.Object,
-    constraints: Sequence[Constraint],
-    heads: Mapping[str, Array],
-    root_bone: str,
-    rest: Matrix,
-    ground_near: GroundNear,
-) -> PlantGround | None:
-    """The ground below the planted bones of a bake; None if no constraint lies on it.
-
-    Args:
-        armature_object: the original object.
-        heads: (F, 3) of animated planted bones and the root bone, world metres.
-        root_bone: carries them.
-        rest: armature space to world, as the armature stands at rest.
-        ground_near: gives the ground; its rows are the frames.
-
-    Raises:
-        RigError: no ground is chosen, or it has no faces.
-    """
-    planting = [c for c, each in enumerate(constraints) if each.kind.plants and each.on_ground]
-    if not planting:
-        return None
-    names = [constraints[c].tip for c in planting]
-    points = np.stack([heads[name] for name in names], axis=1)
-    room = max(float(np.linalg.norm(points - heads[root_bone][:, None], axis=2).max()), 1e-3)
-    ground = ground_near(points.reshape(-1, 3), room)
-    if ground is None:
-        return None
-    walk = armature_object.ccd_rig.walk
-    soles = {
-        c: _sole(armature_object, constraints[c], root_bone, rest, float(walk.clearance)) for c in planting
-    }
-    tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
-    return PlantGround(ground, soles, tops, float(walk.steepest))
-
-
-def _sole(
+def sole_of(
     armature_object: bpy.types.Object,
     constraint: Constraint,
     root_bone: str,
@@ -310,13 +273,7 @@ class Contacts:
 
     def without_first(self, count: int) -> Contacts:
         """A copy without the first frames."""
-        return Contacts(
-            self.bases[count:],
-            self.anchors[count:],
-            self.moved[count:],
-            self.rotations[count:],
-            self.translations[count:],
-        )
+        return Contacts(*(getattr(self, each.name)[count:] for each in fields(self)))
 
 
 RETURN = 8.0

@@ -86,12 +86,11 @@ def test_frames_are_evaluated_once_for_all(ext, bake_all, settings, monkeypatch)
 
 
 def test_other_ranges_share_their_frames(ext, bake_all, settings, monkeypatch):
-    """Blocks of five frames; the second begins and ends later, of the third every fourth frame is solved.
+    """The second begins and ends later, of the third every fourth frame is solved.
 
     Each frame for itself: so nothing beyond the ranges is evaluated.
     """
     isolation, bake = ext.module("ccd_rig.blender.scene.isolation"), ext.module("ccd_rig.blender.bake.bake")
-    monkeypatch.setattr(isolation, "BLOCK", 5)
     made = [arm(0), arm(1), arm(2)]
     asked = settings(12), replace(settings(20), frame_start=8), replace(settings(9), step=4)
     asked = tuple(replace(each, smoothness=0.0) for each in asked)
@@ -291,10 +290,8 @@ def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, setting
 
 
 def test_cancelled_at_any_step_it_leaves_all_as_they_were(ext, bake_all, settings, monkeypatch):
-    for module in (ext.module("ccd_rig.solvers.motion"), bake_all):
-        monkeypatch.setattr(
-            module, "CHUNK_SECONDS", 3600.0
-        )  # [s] else a slow machine has more steps now than then
+    # [s] else a slow machine has more steps now than then
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", 3600.0)
     made = [arm(0), arm(1)]
     total = sum(1 for _ in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings(6))))
     for rig in made:
@@ -353,15 +350,6 @@ def test_all_at_the_command_line(ext, tmp_path, capfd):
     assert "Arm 1: 8 of 8 frames reached" in capfd.readouterr().out
     assert output.is_file()
     assert command_line.main([*words, "--armature", "Arm 0"]) == 2
-
-
-def test_progress_counts_bakes_that_wait_for_frames(ext, bake_all):
-    """Frames that are read on for several bakes at once count for each of them."""
-    Progress = ext.module("ccd_rig.blender.bake.progress").Progress  # noqa: N806
-    overall = bake_all._Overall(3)
-    items = {k: Progress(7, done, 10, verb="evaluated") for k, done in (("one", 3), ("other", 5))}
-    item = overall.present(items)
-    assert (item.done, item.total) == (8, 30)
 
 
 def test_a_bake_begins_with_nothing_done(ext):

@@ -192,8 +192,7 @@ class Faults:
         before = sys.gettrace()  # what measures which lines are run
         sys.settrace(self.trace)
         try:
-            settings, alone = bake.BakeSettings(1, 3), bake.SharedBake()
-            bake.run(bake.bake_in_shared_scene(bpy.context.scene, rig, settings, alone))
+            bake.run(bake.bake_in_shared_scene(bpy.context.scene, rig, bake.BakeSettings(1, 3), None))
         except Fault:
             return True
         finally:

@@ -227,9 +227,10 @@ def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, mon
         influences=np.ones((2, 1)),
     )
     rig = rigs.chain(1)
-    worst = playback._worst_deviation(rig, bake_frames, 0, None, None, np.zeros((2, 2)), (1e-4, 1e-2))
-    assert (worst.row, worst.distance, worst.angle) == (0, *first)
-    assert worst.causes == ("something else moves bone 'bone_0'",)
+    strays, tolerances = np.zeros((2, 2)), (1e-4, 1e-2)
+    *worst, row, causes = playback._worst_deviation(rig, bake_frames, 0, None, None, strays, tolerances)
+    assert (row, *worst) == (0, *first)
+    assert causes == ("something else moves bone 'bone_0'",)
 
 
 def test_what_nobody_can_name_is_said_too(ext, bake, arm):

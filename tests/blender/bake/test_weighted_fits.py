@@ -74,13 +74,13 @@ def test_frames_that_reach_do_not_count(bake):
     assert [each.frame for each in report.fit.frames] == [4, 5]
     worst = report.fit.worst()
     assert (worst.frame, worst.rms) == (5, pytest.approx(0.15, abs=1e-4))
-    assert report.fit.mean() == pytest.approx(0.5 * (0.05 + 0.15), abs=1e-4)
+    assert report.fit.content()["mean"] == pytest.approx(0.5 * (0.05 + 0.15), abs=1e-4)
     assert report.fit.rms == pytest.approx(math.sqrt(0.5 * (0.05**2 + 0.15**2)), abs=1e-4)
     assert report.summary().startswith("4 of 6 frames reached; weighted fit of 2 frames: RMS 0.1118 m")
     content = json.loads(report.to_json())["fit"]
     assert (content["worst_frame"], [each["frame"] for each in content["frames"]]) == (5, [4, 5])
     assert content["rms"] == report.fit.rms
-    assert content["mean"] == report.fit.mean()
+    assert content["mean"] == report.fit.content()["mean"]
     assert content["worst"] == content["frames"][1]["rms"]
 
 

@@ -8,7 +8,7 @@ import bpy
 import pytest
 import rigs
 from limit_tools import value
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 from operator_calls import fails, select
 
 DEGREE = math.radians(1.0)
@@ -119,6 +119,28 @@ def test_fingers_curl_and_do_not_bend_back(ext):
                 curled = Quaternion(axis, 60 * DEGREE) @ direction(rig, bone.name)
                 assert curled.dot(-UP) > 0.3
     assert rig.pose.bones["palm.01.L"].ccd_rig.limit.kind == "NONE"
+
+
+@pytest.mark.parametrize("turn", [90.0, 180.0])
+def test_limits_do_not_depend_on_where_the_figure_faces(ext, turn):
+    """In a bone's own axes a turn of the whole figure at rest changes nothing."""
+    rig = rigs.metarig("human")
+    preset(ext, rig, "HUMAN")
+    before = {bone.name: value(ext, bone) for bone in rig.pose.bones}
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig.data.transform(Matrix.Rotation(turn * DEGREE, 4, "Z"))
+    preset(ext, rig, "HUMAN")
+    shapes = ext.module("ccd_rig.limits.shapes")
+    for bone in rig.pose.bones:
+        if before[bone.name] is None:
+            continue
+        for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0, 0.8)):
+            for degrees in (-40, -10, 10, 40):
+                rotation = Quaternion(axis, degrees * DEGREE)
+                expected = shapes.violation(before[bone.name], rotation)
+                assert shapes.violation(value(ext, bone), rotation) == pytest.approx(expected, abs=0.01), (
+                    bone.name
+                )
 
 
 @pytest.mark.parametrize(

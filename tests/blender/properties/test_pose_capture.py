@@ -35,6 +35,24 @@ def test_capture_the_present_pose(ext, library, rig, capfd):
     assert rig.ccd_rig.active_pose == 2
 
 
+def test_capture_what_live_shows(library, rig):
+    """Applied with Live off, the bones stand as Live has shown them."""
+    rig.ccd_rig.constraints[0].target = rigs.empty("Goal", (0.7, 0.4, 1.9))
+    rigs.activate(rig)
+    rigs.set_rotation(rig.pose.bones["bone_0"], turn(20))
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    seen = [bone.matrix.copy() for bone in rig.pose.bones]
+    own = [tuple(bone.rotation_euler) for bone in rig.pose.bones]
+    bpy.ops.ccd_rig.pose_capture()
+    bpy.ops.ccd_rig.live()
+    assert [tuple(bone.rotation_euler) for bone in rig.pose.bones] == own
+    bpy.ops.ccd_rig.pose_apply()
+    rigs.update()
+    for bone, matrix in zip(rig.pose.bones, seen, strict=True):
+        assert max(abs(value) for row in bone.matrix - matrix for value in row) < 1e-5, bone.name
+
+
 def test_renaming_keeps_names_unique(library, rig):
     for _ in range(2):
         bpy.ops.ccd_rig.pose_capture()

@@ -6,7 +6,7 @@ import bpy
 import pytest
 import rigs
 from installed import PACKAGE, leftovers
-from linked_rigs import overridden
+from linked_rigs import character, collected, overridden
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
 
 def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
     """Its library holds no group at all to compare with."""
-    made = overridden(rig, tmp_path)
+    made = character(collected(rig), tmp_path)
     goal = rigs.empty("Goal")
     rows.add(made, "Mine", "bone_2").target = goal
     made.ccd_rig.solver.max_iterations = 33
@@ -164,10 +164,98 @@ def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path)
     for _ in range(2):
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    (again,) = [each for each in bpy.data.objects if each.override_library]
-    assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
-    assert again.ccd_rig.solver.max_iterations == 33
-    assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
+    for _ in ("opened", "resynchronised"):
+        (again,) = [each for each in bpy.data.objects if each.override_library]
+        assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
+        assert again.ccd_rig.solver.max_iterations == 33
+        assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
+        again.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
+
+
+@pytest.fixture
+def reopened(rows, rig, tmp_path):
+    """Opens the shot with an override again after its library and the override itself were changed."""
+
+    def opened(change_library, change_override):
+        for name in ("One", "Two", "Three"):
+            rows.add(rig, name, "bone_2")
+        made = overridden(rig, tmp_path)
+        rows.add(made, "Mine", "bone_1")
+        change_override(made)
+        library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=shot)
+        bpy.ops.wm.open_mainfile(filepath=library)
+        theirs = bpy.data.objects["Rig"]
+        bpy.context.scene.collection.objects.link(theirs)
+        change_library(theirs)
+        bpy.ops.wm.save_as_mainfile(filepath=library)
+        bpy.ops.wm.open_mainfile(filepath=shot)
+        (made,) = [each for each in bpy.data.objects if each.override_library]
+        return made
+
+    return opened
+
+
+def test_keys_of_an_override_follow_constraints_that_the_library_has_moved(ext, rows, reopened):
+    values = {"One": 0.1, "Two": 0.2, "Three": 0.3, "Mine": 0.4}
+
+    def key(made):
+        for name, value in values.items():
+            made.ccd_rig.constraints[name].influence = value
+            made.ccd_rig.constraints[name].keyframe_insert("influence", frame=1)
+
+    def move(theirs):
+        rows.remove(theirs, 1)
+        rows.move(theirs, 0, 1)
+        rows.add(theirs, "New", "bone_0")
+
+    made = reopened(move, key)
+    assert set(made.ccd_rig.constraints.keys()) == {"Three", "One", "New", "Mine"}
+    keyed = {
+        made.path_resolve(curve.data_path.rpartition(".")[0]).name: curve.evaluate(1)
+        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(made)
+    }
+    del values["Two"]
+    assert keyed == pytest.approx(values)
+
+
+def test_rows_of_an_override_are_told_from_those_that_its_library_gets_later(ext, rows, reopened):
+    """Blender puts the library's new row after the override's own."""
+    made = reopened(lambda theirs: rows.add(theirs, "New", "bone_0"), lambda made: None)
+    names = made.ccd_rig.constraints.keys()
+    assert set(names) == {"One", "Two", "Three", "New", "Mine"}
+    with pytest.raises(ext.core.RigError, match="constraint 'New' comes from the library"):
+        rows.remove(made, names.index("New"))
+    rows.remove(made, names.index("Mine"))
+    assert set(made.ccd_rig.constraints.keys()) == {"One", "Two", "Three", "New"}
+
+
+def test_offsets_of_an_override_are_told_from_those_that_its_library_gets_later(ext, reopened):
+    joints = ext.module("ccd_rig.blender.properties.joints")
+
+    def add(rig, angle):
+        joints.add(rig.pose.bones["bone_1"]).points[1].angle = angle
+
+    made = reopened(lambda theirs: add(theirs, 1.5), lambda made: add(made, 0.5))
+    bone = made.pose.bones["bone_1"]
+    angles = [row.points[1].angle for row in bone.ccd_rig.coupled_offsets]
+    assert sorted(angles) == [0.5, 1.5]
+    for remove in (joints.remove, lambda bone, row: joints.remove_point(bone, row, 0)):
+        joints.add_point(bone, angles.index(1.5))
+        with pytest.raises(ext.core.RigError, match="comes from the library"):
+            remove(bone, angles.index(1.5))
+    joints.remove(bone, angles.index(0.5))
+    assert [row.points[1].angle for row in bone.ccd_rig.coupled_offsets] == [1.5]
+
+
+def test_rows_from_a_library_keep_their_names_and_come_once(reopened):
+    def rename(made):
+        made.ccd_rig.constraints["Two"].name = "Another"
+        made.ccd_rig.constraints["Three"].name = "One"
+        made.ccd_rig.constraints["Mine"].name = "Own"
+
+    made = reopened(lambda theirs: None, rename)
+    assert made.ccd_rig.constraints.keys() == ["One", "Two", "Three", "Own"]
 
 
 def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):
