@@ -241,6 +241,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def main() -> int:
     options = parse(sys.argv[1:])
+    # Many processes import the same sources: without what Python keeps of them each would compile all anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return options.run(options)
     except environments.SetupError as error:

@@ -311,7 +311,7 @@ def prepared(
 
     def blender(name: str) -> Path:
         extras = ("farm", "coverage") if name in measured else ("farm",)
-        return environments.prepare_with(environments.BLENDERS[name], *extras)
+        return environments.prepare(environments.BLENDERS[name], *extras)
 
     def lint_tools() -> None:
         for environment in environments.LINTS.values():
@@ -563,7 +563,7 @@ def _typed_tree() -> Path:
 
 def bench(names: list[str], version: str, arguments: list[str]) -> int:
     """Run the named scripts of benchmarks/, or all of them, one after the other, each with `arguments`."""
-    python = str(environments.prepare_with(environments.BLENDERS[version], "bench"))
+    python = str(environments.prepare(environments.BLENDERS[version], "bench"))
     known = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
     unknown = [n for n in names if n not in known]
     if unknown:

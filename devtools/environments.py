@@ -1,5 +1,5 @@
 """Virtual environments: one per Blender version, one per version of Blender's type stubs, one for the manual,
-one that compiles the kernel.
+one that compiles the kernel, and one per Python with the pip that fills the others.
 
 Standard library only, and readable by Python 3.9: this runs before anything is installed.
 """
@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,20 +113,35 @@ LINTS = {
 KERNEL = Environment("kernel", ("3.11", "3.13"), kernel.TOOLS, "import Cython, ziglang", with_headers=True)
 DOCS = Environment("docs", ("3.11", "3.13"), DOCS_TOOLS, "import material, mkdocs, pytest")
 MUTATE = Environment("mutate", ("3.11", "3.13"), MUTATION_TOOLS, "import parso, cosmic_ray.plugins")
+PIPS = {version: Environment(f"pip-{version}", (version,), (), "import pip") for version in ("3.11", "3.13")}
+"""What installs into all others, by version of Python: to make a pip for each takes five seconds."""
 
 
-def prepare(environment: Environment) -> Path:
+def prepare(environment: Environment, *purposes: str) -> Path:
     """Make the environment unless it is ready, and return its interpreter.
 
     Environments with Blender get the kernel, compiled from the present sources.
 
+    Args:
+        environment: what is made.
+        purposes: keys of `EXTRAS`, whose tools are added on their first use. They are no part of its
+            requirements: whoever does not use them does not wait for them.
+
     Raises:
         SetupError: a Python, a system library or a package is missing and could not be installed.
     """
-    if not environment.is_ready():
+
+    def lacking() -> list[str]:
+        stamps = {purpose: environment.folder / f"ready-{purpose}" for purpose in purposes}
+        return [p for p, file in stamps.items() if not file.is_file() or file.read_text() != repr(EXTRAS[p])]
+
+    if not environment.is_ready() or lacking():
         with locked(environment.name):
             if not environment.is_ready():  # another process may have made it while we waited
-                _build(environment)
+                _build(environment, purposes)
+            elif added := lacking():
+                print(f"[setup] {environment.name}: {' '.join(added)}", flush=True)
+                _install(environment, added)
     if environment.name in BLENDERS:
         from devtools import compiled
 
@@ -144,54 +160,39 @@ def require_pythons(wanted: Iterable[Environment]) -> None:
             find_python(environment.pythons)
 
 
-def prepare_with(environment: Environment, *purposes: str) -> Path:
-    """Make the environment, add the tools of some purposes on their first use, and return its interpreter.
-
-    They are no part of its requirements: whoever does not use them does not wait for them.
-
-    Args:
-        environment: what is made.
-        purposes: keys of `EXTRAS`.
-
-    Raises:
-        SetupError: as `prepare`.
-    """
-    python = prepare(environment)
-    for purpose in purposes:
-        stamp, tools = environment.folder / f"ready-{purpose}", EXTRAS[purpose]
-        if not (stamp.is_file() and stamp.read_text() == repr(tools)):
-            with locked(environment.name):
-                print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
-                # What is there already must keep its version: Blender's wheel wants its own NumPy.
-                packages = [*tools, *environment.requirements]
-                run_quietly(
-                    [*_install(environment), *packages],
-                    f"could not install {tools[0]}: {CONNECTION}",
-                    INSTALL_TIMEOUT,
-                )
-                stamp.write_text(repr(tools))
-    return python
-
-
-def _install(environment: Environment) -> list[str]:
-    pip = [str(environment.python), "-m", "pip", "--disable-pip-version-check", "-q"]
-    binary = ["--only-binary=:all:", *(f"--no-binary={name}" for name in SOURCE_ONLY)]
-    return [*pip, "install", "--progress-bar=off", "--retries=5", *binary]
-
-
-def _build(environment: Environment) -> None:
+def _build(environment: Environment, purposes: Sequence[str]) -> None:
     base = find_python(environment.pythons, environment.with_headers)
     if "bpy" in environment.probe:
         install_system_libraries()
     print(f"[setup] {environment.name}: {base} + {' '.join(environment.requirements)}", flush=True)
     shutil.rmtree(environment.folder, ignore_errors=True)
     hint = f"{base} could not make a virtual environment"
-    run_quietly([base, "-m", "venv", str(environment.folder)], hint, INSTALL_TIMEOUT)
-    hint = f"could not install {environment.requirements[0]} and its tools: {CONNECTION}"
-    run_quietly([*_install(environment), *environment.requirements], hint, INSTALL_TIMEOUT)
+    without = ["--without-pip"] if environment.requirements else []
+    run_quietly([base, "-m", "venv", *without, str(environment.folder)], hint, INSTALL_TIMEOUT)
+    if environment.requirements:
+        _install(environment, purposes)
     hint = f"{environment.name} was installed but does not start: a system library may be missing"
     run_quietly([str(environment.python), "-c", environment.probe], hint, PROBE_TIMEOUT)
     (environment.folder / "ready").write_text(environment.stamp)
+
+
+def _install(environment: Environment, purposes: Sequence[str]) -> None:
+    """Install the requirements and the tools of some purposes."""
+    # Tools and requirements in one call: what is there already keeps its version, such as Blender's NumPy.
+    packages = [*(tool for purpose in purposes for tool in EXTRAS[purpose]), *environment.requirements]
+    configuration = (environment.folder / "pyvenv.cfg").read_text()
+    (version,) = re.findall(r"^version = (\d+\.\d+)", configuration, re.MULTILINE)
+    pip = [str(prepare(PIPS[version])), "-m", "pip", "--disable-pip-version-check", "-q"]
+    # Python compiles what it imports, which is little of what is installed.
+    install = ["install", "--no-compile", "--progress-bar=off", "--retries=5"]
+    binary = ["--only-binary=:all:", *(f"--no-binary={name}" for name in SOURCE_ONLY)]
+    run_quietly(
+        [*pip, "--python", str(environment.python), *install, *binary, *packages],
+        f"could not install {packages[0]} and its tools: {CONNECTION}",
+        INSTALL_TIMEOUT,
+    )
+    for purpose in purposes:
+        (environment.folder / f"ready-{purpose}").write_text(repr(EXTRAS[purpose]))
 
 
 def run_quietly(command: list[str], complaint: str, timeout: float, **extra: str) -> None:

@@ -64,7 +64,7 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
 
     if unknown := set(names) - set(PARTS):
         raise environments.SetupError(f"no part named {min(unknown)}; there are: {', '.join(PARTS)}")
-    python = str(environments.prepare_with(environments.BLENDERS["4.2"], "farm", "coverage"))
+    python = str(environments.prepare(environments.BLENDERS["4.2"], "farm", "coverage"))
     tool = str(environments.prepare(environments.MUTATE))
     if restart:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import bpy
+import pytest
 import rigs
 from balanced_rigs import everything
 
@@ -51,7 +52,8 @@ def test_undo_takes_slides_and_balance_back():
     assert state() == after
 
 
-def test_the_same_input_gives_the_same_bits(bake, channels):
+@pytest.mark.parametrize("smoothness", [0.0, pytest.param(5.0, marks=pytest.mark.mass)])
+def test_the_same_input_gives_the_same_bits(bake, channels, smoothness):
     def keys():
         return [
             (c.data_path, c.array_index, [tuple(p.co) for p in c.keyframe_points])
@@ -61,10 +63,11 @@ def test_the_same_input_gives_the_same_bits(bake, channels):
     rig = everything()
     before = rig.animation_data.action
     slot = rig.animation_data.action_slot if hasattr(rig.animation_data, "action_slot") else None
-    first = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4))
+    settings = bake.BakeSettings(1, 9, step=4, smoothness=smoothness)
+    first = bake.bake(bpy.context.scene, rig, settings)
     found = keys()
     rig.animation_data.action = before
     if slot is not None:
         rig.animation_data.action_slot = slot
-    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4)).entries == first.entries
+    assert bake.bake(bpy.context.scene, rig, settings).entries == first.entries
     assert keys() == found

@@ -120,8 +120,7 @@ def test_keys_have_the_same_bits_however_numpy_rounds_sines() -> None:
     assert keys(SLIDES="1", ROUGH="1") == values
 
 
-@pytest.mark.parametrize("chosen", [ALONE, SMOOTHED])
-def test_keys_have_the_same_bits_with_another_c_library(chosen: dict[str, str]) -> None:
+def test_keys_have_the_same_bits_with_another_c_library(usual) -> None:
     """One without fused multiply and add, as on processors from before 2013, has other sines.
 
     Hands that miss their targets jump, hands that reach them are smoothed: last bits could decide on ways.
@@ -129,4 +128,5 @@ def test_keys_have_the_same_bits_with_another_c_library(chosen: dict[str, str]) 
     without = ",".join(
         f"-{each}" for each in ("FMA", "FMA4", "AVX2", "FMA_Usable", "FMA4_Usable", "AVX2_Usable")
     )
-    assert keys(**chosen, GLIBC_TUNABLES=f"glibc.cpu.hwcaps={without}") == keys(**chosen)
+    chosen, values = usual
+    assert keys(**chosen, GLIBC_TUNABLES=f"glibc.cpu.hwcaps={without}") == values
