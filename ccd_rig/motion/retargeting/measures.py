@@ -227,8 +227,7 @@ def _depths(figures: Figures, made: RetargetResult, heads: Array, rotations: Arr
             above.append(_above(made.ground, points, heads[:, tip], path, limb_length(target, leg)))
             continue
         lowest = np.min([point[:, 2] for point in points], axis=0) + heads[:, tip, 2]
-        ground = np.where(np.isfinite(path.ground), path.ground, made.way.ground)
-        above.append(lowest - ground)
+        above.append(lowest - np.maximum(path.ground, made.way.ground))
     nearest = float(np.min(above)) if above else 0.0
     return max(0.0, -nearest), max(0.0, nearest)
 

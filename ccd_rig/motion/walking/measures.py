@@ -17,10 +17,7 @@ from ..retargeting.figures import STEADY, FigureMap, bend_axes, inverse, product
 from ..retargeting.measures import STRAIGHT, jerk_percentile, jerks, largest_turn
 from .cycle import Cycle, WalkLeg, posed
 from .path import STEP_UP
-from .steps import WalkPlan
-
-MISSED = 1e-3
-"""Leg lengths by which an ankle may be off its place before the leg counts as stretched out."""
+from .steps import MISSED, WalkPlan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A stance of the cycle rests at a place of the straight line, which the way bends
 becomes a footfall: a place on the ground, with the slope that heel and ball lie on. Where heel or toes have
 nothing level to lie on, as at the edge of a stair, the footfall goes along the curve to where they have.
 Between two footfalls the foot moves as in the cycle, over a base that leads from one to the other, and is
-lifted over what lies between.
+lifted over what lies between. Or the leg moves as in the cycle, seen from its hip, where that is calmer.
 
 The body goes at its height in the cycle above the mean height of the ground over a stride; one that lies on
 several pairs of legs is turned to its slope. It sinks, as smooth as that, for legs that are too short: a long
@@ -38,6 +38,7 @@ from ..retargeting.feet import (
     ways_aside,
 )
 from ..retargeting.figures import inverse, product, turned
+from ..retargeting.measures import jerk_percentile, jerks
 from .cycle import (
     BLEND,
     Cycle,
@@ -51,6 +52,7 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
+from .folding import folded_leg
 from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline
@@ -86,6 +88,10 @@ WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 
 """Parts of a swing in which the base may go from the height of one footfall to that of the next."""
 CLEAREST = 0.03
 """Leg lengths up to which a foot in the air keeps its height over the ground."""
+MISSED = 1e-3
+"""Lengths of the shortest leg by which a foot may be off its place before its leg counts as too short."""
+PASSES = 2
+"""How often swings are chosen: hips do not sink for those seen from the hip, and that changes others."""
 SPEEDING = 0.3
 """Part of a swing in which a foot begins to turn from one slope to the next."""
 
@@ -217,21 +223,43 @@ def plan_walk(
     course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
     heads, _ = posed(cycle.figure_map, cycle.target, *body)
-    feet = {}
+    free = {}
     for leg in cycle.legs:
         yield
-        feet[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
-    yield
-    rotations, hips, turns = body
-    if lie.is_long:
-        hips, turns = _sunk(course, heads, feet, hips, turns)
-        heads, _ = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
-    moved = _moved(course, heads, feet)
-    sunk = np.minimum(moved + hips - body[1], 0.0)
-    pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-    for leg in cycle.legs:
+        free[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
+    usual, weights = _usual_rates(cycle), {name: np.ones(len(along)) for name in free}
+    best: tuple[Array, tuple[Array, Array], dict[str, FootPlan], Array] | None = None
+    former: Array = np.zeros(0)
+    for _ in range(PASSES):
         yield
-        feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], sunk)
+        rotations, hips, turns = body
+        if lie.is_long:
+            hips, turns = _sunk(course, heads, free, weights, hips, turns)
+        start, _ = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
+        moved = _moved(course, start, free, weights)
+        sunk = np.minimum(moved + hips - body[1], 0.0)
+        present = np.concatenate((hips + moved, turns), axis=1)
+        if best is not None and np.allclose(present, former, rtol=0.0, atol=1e-9):
+            break
+        former = present
+        pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
+        joints, feet = cycle.target.world(*pose), {}
+        worst: Array = np.zeros(4)
+        for leg in cycle.legs:
+            yield
+            foot = free[leg.limb.name]
+            plans = [_lowered(course, leg, foot, sunk)]
+            if not leg.is_free:
+                plans.append(_from_hip(course, leg, foot, joints))
+            chosen, cost = _calmest(course, leg, plans, joints, usual)
+            feet[leg.limb.name] = _of_plans(plans, chosen)
+            missed = _missed(course, leg, feet[leg.limb.name], joints[0])
+            worst = np.maximum(worst, (*cost, missed / (MISSED * cycle.leg)))
+            weights[leg.limb.name] = weights[leg.limb.name] * (chosen == 0)
+        if best is None or _is_calmer(worst, best[0]):
+            best = worst, pose, feet, moved
+    assert best is not None
+    _, pose, feet, moved = best
     return WalkPlan(*pose, feet, moved, time.times, time.phases, along, course.reach)
 
 
@@ -702,6 +730,217 @@ def _up(ahead: Array, angles: Array) -> Array:
     return np.asarray(np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * UP)
 
 
+# Swings as seen from the hip -----------------------------------------------------------------------
+
+
+def _from_hip(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array, Array]) -> FootPlan:
+    """The foot, in the air, where the leg of the cycle takes it on a body whose hips have sunk.
+
+    In the frame of the hips the line of the leg is turned and scaled, and the foot is turned, by what goes
+    over from one footfall to the next. Lines go over by the logarithm of their ratio, so a folded leg turns
+    no faster for it. Then the foot is lifted over the ground.
+
+    Args:
+        joints: (F, n, 3) heads and (F, n, 4) rotations with the legs of the cycle, world.
+    """
+    target, limb, sole = course.cycle.target, leg.limb, leg.sole
+    heads, world = joints
+    upper, end, hips = (target.index(name) for name in (limb.upper, limb.end, course.cycle.figure_map.hips))
+    body, start, foot = world[:, hips], heads[:, upper], world[:, end]
+    back, is_air = inverse(body), (plan.down < 0)[:, None]
+    usual, lines = turned(back, heads[:, end] - start), turned(back, plan.ankles(leg) - start)
+    ratios = np.log(np.maximum(batch.length(lines, -1), 1e-9) / np.maximum(batch.length(usual, -1), 1e-9))
+    scales = np.exp(_gone_over(course, plan.down, ratios[:, None]))
+    lines = scales * turned(_turned_over(course, plan.down, shortest(usual, lines)), usual)
+    far = np.maximum(batch.length(lines, -1), 1e-12)
+    lines = turned(body, lines * np.minimum(1.0, course.reach[limb.name] / far)[:, None])
+    usual_turns = product(back, foot)
+    turns = _turned_over(course, plan.down, product(product(back, plan.feet), inverse(usual_turns)))
+    feet = np.where(is_air, product(body, product(turns, usual_turns)), plan.feet)
+    balls = np.where(is_air, start + lines + turned(feet, sole.ball), plan.balls)
+    toes = plan.toes
+    if toes is not None:
+        carried = product(feet, product(inverse(foot), world[:, target.index(limb.tip)]))
+        toes = np.where(is_air, carried, toes)
+    plan = replace(plan, balls=balls, feet=feet, toes=toes)
+    cycle_foot = course.cycle.feet[limb.name]
+    ahead = sampled(cycle_foot.balls, course.time.phases / course.cycle.step)[:, 0] - cycle_foot.before
+    along = course.strides.along_at(course.line + ahead) + cycle_foot.before
+    return _on_surface(course, leg, _lifted(course, leg, plan, along), along)
+
+
+def _turned_over(course: _Course, down: Indices, turns: Array) -> Array:
+    """(F, 4) turns (F, 4) where a foot is down, and what goes over from one to the next in the air."""
+    vectors = batch.logarithm(np.ascontiguousarray(np.where(turns[:, :1] < 0.0, -turns, turns).T)).T
+    vectors = _gone_over(course, down, vectors)
+    return np.ascontiguousarray(batch.exponential(np.ascontiguousarray(vectors.T)).T)
+
+
+def _swings(down: Indices) -> list[tuple[int, int]]:
+    """The first row of each way of a foot in the air, and the row after its last."""
+    edges = np.flatnonzero(np.diff((down < 0).astype(np.int8), prepend=0, append=0))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
+
+
+def _gone_over(course: _Course, down: Indices, values: Array) -> Array:
+    """(F, k) values (F, k) where a foot is down, and a smooth way from one to the next in the air.
+
+    A value goes over in a smooth step, in a stride at most, and its rate fades in `BLEND` seconds.
+    """
+    times, result = course.time.times, values.copy()
+    for first, end in _swings(down):
+        result[first:end] = 0.0
+        span = course.cycle.stride_time
+        if first > 0 and end < len(down):
+            span = min(span, float(times[end] - times[first - 1]))
+        for edge, inner in ((first - 1, first - 2), (end, end + 1)):
+            if not 0 <= edge < len(down):
+                continue
+            far = np.abs(times[first:end] - times[edge])[:, None]
+            result[first:end] += batch.smooth_step(1.0 - far / span) * values[edge]
+            if 0 <= inner < len(down) and down[inner] == down[edge]:
+                fade = min(BLEND, span)
+                u = np.minimum(far / fade, 1.0)
+                rate = (values[edge] - values[inner]) / abs(times[edge] - times[inner])
+                result[first:end] += fade * u * (1.0 - u) ** 2 * rate
+    return result
+
+
+def _lifted(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
+    """The foot, in the air, lifted over the ground by a smooth height; toes turn up by themselves.
+
+    It is as far above the ground as in the cycle, up to the clearance that is set.
+
+    Args:
+        along: (F,) metres of the way at the foot.
+    """
+    sole, times, rows = leg.sole, course.time.times, course.rows
+    feet, toes, is_air = plan.feet, plan.toes, plan.down < 0
+    points = leg.sole_points(feet, toes)
+    if sole.toe is not None:  # as far as level
+        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
+        flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
+        points.append(length * _up(ahead_of(feet, sole.across), np.full(len(feet), flat)))
+    heights = []
+    for point in points:
+        places = np.column_stack(((plan.balls + point)[:, :2], np.full(len(point), -np.inf)))
+        heights.append(course.under(places, along, rows)[0])
+    above = np.array([(plan.balls + point)[:, 2] for point in points])
+    foot = course.cycle.feet[leg.limb.name]
+    low = np.min([point[:, 2] for point in leg.sole_points(foot.feet, foot.toes)], axis=0)
+    usual = sampled((foot.balls[:, 2] + sole.height + low)[:, None], course.time.phases / course.cycle.step)
+    free = 1.0 - _borne(plan.down, times, BLEND)
+    clear = free * course.time.shares * usual[:, 0]
+    needed = clearing(np.array(heights), above, clear, course.settings.clearance * course.cycle.leg)
+    lift = smooth_envelope(np.maximum(0.0, needed) * is_air, times, BLEND)
+    balls = plan.balls + (is_air * free * lift)[:, None] * UP
+    return replace(plan, balls=balls)
+
+
+def _calmest(
+    course: _Course,
+    leg: WalkLeg,
+    plans: Sequence[FootPlan],
+    joints: tuple[Array, Array],
+    usual: Array,
+) -> tuple[Indices, Array]:
+    """Choose for each swing the plan in which the leg moves most like the cycle, see `_is_calmer`.
+
+    Args:
+        joints: as in `_from_hip`.
+        usual: (3,) of the cycle, see `_usual_rates`.
+
+    Returns:
+        (F,) index of the plan in swings, 0 between; (3,) the largest of their rates, over the cycle's.
+    """
+    chosen: Indices = np.zeros(len(course.along), np.intp)
+    worst: Array = np.zeros(3)
+    times, target = course.time.times, course.cycle.target
+    if len(plans) == 1 or len(times) < 2:
+        return chosen, worst
+    heads, world = joints
+    start, rates = heads[:, target.index(leg.limb.upper)], []
+    for plan in plans:
+        line = plan.ankles(leg) - start
+        far = np.maximum(batch.length(line, -1), 1e-12)
+        line = line * np.minimum(1.0, course.reach[leg.limb.name] / far)[:, None]
+        folded = folded_leg(target, leg.limb, heads, world, line)
+        turns = [world[:, target.index(course.cycle.figure_map.hips)], *folded.values(), plan.feet]
+        turns += [] if plan.toes is None else [plan.toes]
+        rates.append(_rates(np.stack(turns), start + line, float(times[1] - times[0]), leg.length))
+    for first, end in _swings(plans[0].down):
+        steps, jerk_steps = slice(max(first - 1, 0), end), slice(max(first - 3, 0), end)
+        least: Array | None = None
+        for k, (turn, bend, jerk) in enumerate(rates):
+            largest = turn[steps].max(initial=0.0), bend[steps].max(initial=0.0)
+            rate = np.array((*largest, jerk_percentile([np.append(jerk[jerk_steps], 0.0)]))) / usual
+            if least is None or _is_calmer(rate, least):
+                least, chosen[first:end] = rate, k
+        assert least is not None
+        worst = np.maximum(worst, least)
+    return chosen, worst
+
+
+def _missed(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> float:
+    """Metres by which a leg is at most too short for its foot where that is down; heads (F, n, 3), world."""
+    down = plan.down >= 0
+    line = plan.ankles(leg) - heads[:, course.cycle.target.index(leg.limb.upper)]
+    over = batch.length(line, -1) - course.reach[leg.limb.name]
+    return float(over[down].max(initial=0.0))
+
+
+def _is_calmer(rates: Array, others: Array) -> bool:
+    """Whether the largest of rates over the cycle's is less than of others, and none is more than of others
+    or in the cycle."""
+    return bool(rates.max() < others.max() and (rates <= np.maximum(others, 1.0)).all())
+
+
+def _of_plans(plans: Sequence[FootPlan], chosen: Indices) -> FootPlan:
+    """The foot as in the plan chosen (F,) for each frame."""
+    balls, feet = (
+        np.choose(chosen[:, None], [getattr(plan, name) for plan in plans]) for name in ("balls", "feet")
+    )
+    toes = [plan.toes for plan in plans if plan.toes is not None]
+    return replace(plans[0], balls=balls, feet=feet, toes=np.choose(chosen[:, None], toes) if toes else None)
+
+
+def _rates(turns: Array, ankles: Array, step: float, size: float) -> tuple[Array, Array, Array]:
+    """(F - 1,) largest turns from frame to frame of joints, in the world and against the one above, per
+    second, and jerks of an ankle, see `jerks`.
+
+    Args:
+        turns: (J, F, 4) rotations of the hips and of the joints of a leg from there on, world.
+        ankles: (F, 3).
+        step: seconds from frame to frame.
+        size: of the leg, metres.
+    """
+    bends = product(inverse(turns[:-1]), turns[1:])
+    turn, bend = (
+        batch.angles_between(each[:, 1:], each[:, :-1], -1).max(axis=0) / step for each in (turns[1:], bends)
+    )
+    return turn, bend, jerks(ankles, step, size)
+
+
+def _usual_rates(cycle: Cycle) -> Array:
+    """(3,) largest turns of joints of the legs of a cycle, and the jerk of its ankles, see `_rates`."""
+    target, count = cycle.target, len(cycle.hips)
+    heads, world = posed(cycle.figure_map, target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    rows = np.arange(count + 3)
+    way = (rows * cycle.step * cycle.speed)[:, None] * np.array((1.0, 0.0, 0.0))
+    turn, bend, all_jerks = 1e-9, 1e-9, []
+    for leg in cycle.legs:
+        limb = leg.limb
+        chain = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
+        seen = [name for name in chain if name in (limb.upper, limb.middle, *limb.bends, limb.end)]
+        names = [cycle.figure_map.hips, *seen, *([limb.tip] if limb.tip else [])]
+        turns = np.stack([world[rows % count, target.index(name)] for name in names])
+        ankles = heads[rows % count, target.index(limb.end)] + way
+        rates = _rates(turns, ankles, cycle.step, leg.length)
+        turn, bend = max(turn, float(rates[0].max())), max(bend, float(rates[1].max()))
+        all_jerks.append(rates[2])
+    return np.array((turn, bend, max(jerk_percentile(all_jerks), 1e-9)))
+
+
 # The hips -----------------------------------------------------------------------------------------
 
 
@@ -753,7 +992,12 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
 
 
 def _sunk(
-    course: _Course, heads: Array, feet: Mapping[str, FootPlan], hips: Array, turns: Array
+    course: _Course,
+    heads: Array,
+    feet: Mapping[str, FootPlan],
+    weights: Mapping[str, Array],
+    hips: Array,
+    turns: Array,
 ) -> tuple[Array, Array]:
     """(F, 3) hips and (F, 4) their rotation of a long body that sinks at the end whose legs are too short.
 
@@ -765,7 +1009,9 @@ def _sunk(
     missing, places = [], []
     for leg in cycle.legs:
         start = heads[:, cycle.target.index(leg.limb.upper)]
-        missing.append(drops(start, feet[leg.limb.name].ankles(leg), course.reach[leg.limb.name], whole))
+        missing.append(
+            drops(start, feet[leg.limb.name].ankles(leg), course.reach[leg.limb.name], weights[leg.limb.name])
+        )
         places.append(((start - hips)[:, :2] * ahead).sum(axis=1).mean())
     middle = 0.5 * (max(places) + min(places))
     ends = []
@@ -781,17 +1027,18 @@ def _sunk(
     return hips + lift[:, None] * UP, product(shortest(UP, axes), turns)
 
 
-def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:
+def _moved(
+    course: _Course, heads: Array, feet: Mapping[str, FootPlan], weights: Mapping[str, Array]
+) -> Array:
     """(F, 3) how far the hips move for legs that are too short for their feet, in the air too: one that was
     let go of there would jump."""
-    times, window, whole = course.time.times, 0.5 * course.cycle.stride_time, np.ones(len(heads))
-    legs = []
+    times, window, legs = course.time.times, 0.5 * course.cycle.stride_time, []
     for leg in course.cycle.legs:
         hips = heads[:, course.cycle.target.index(leg.limb.upper)]
         reach = course.reach[leg.limb.name]
-        legs.append((hips, feet[leg.limb.name].ankles(leg), reach))
+        legs.append((hips, feet[leg.limb.name].ankles(leg), reach, weights[leg.limb.name]))
     shift = np.zeros((len(heads), 3))
-    shift[:, :2] = smooth_shifts([ways_aside(*each, whole) for each in legs], times, window)
-    missing = [drops(hips + shift, ankles, reach, whole) for hips, ankles, reach in legs]
+    shift[:, :2] = smooth_shifts([ways_aside(*each) for each in legs], times, window)
+    missing = [drops(hips + shift, *others) for hips, *others in legs]
     shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), times, window)
     return shift

@@ -504,6 +504,19 @@ def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, he
     )
 
 
+def test_a_foot_that_leaves_the_ground_downwards_is_told_as_below_it(figure):
+    """At the end of a clip a figure steps down, and no contact tells a lower ground there."""
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0))
+    heads = source.heads.copy()
+    heads[37:] -= 0.07 * np.arange(1, 4)[:, None, None] * np.array((0.0, 0.0, 1.0))
+    source, target = dataclasses.replace(source, heads=heads), TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source)
+    balls = bipeds.heads_of(target, result)[:, figure.index("toe.L"), 2]
+    outcome = measures(MAP, target, source, result)
+    assert outcome.ground == 0.0 and balls.min() < -0.1
+    assert outcome.penetration == pytest.approx(0.02 - balls.min(), abs=1e-3)
+
+
 def lifting_in_place(figure, frames=96, cycle=48):
     """Feet that take turns on ground that moves, the left at 1.4 and the right at 2 m/s or so; 30 fps.
 
