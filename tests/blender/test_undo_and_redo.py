@@ -60,13 +60,13 @@ def test_undo_of_bake(ext, moving):
 
     undo_push()
     before = state()
-    bpy.ops.ccd_rig.bake()
+    bpy.ops.ccd_rig.bake(smoothness=0.0)
     undo_push()
     both_ways(before, state(), state)
 
 
 def test_undo_of_go_to_frame(moving):
-    bpy.ops.ccd_rig.bake()
+    bpy.ops.ccd_rig.bake(smoothness=0.0)
     moving.ccd_rig.report.worst_frame = 7
     bpy.context.scene.frame_set(3)
     undo_push()
