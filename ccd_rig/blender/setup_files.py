@@ -840,7 +840,8 @@ def restore(armature_object: bpy.types.Object) -> Applied:
     """Apply the set-up that its metarig keeps to a generated rig.
 
     Raises:
-        RigError: the metarig keeps none, or the rig has none of its bones. Nothing has changed then.
+        RigError: the metarig keeps none, or the rig has none of its bones. InvalidInput: what it keeps is
+            damaged. Nothing has changed then.
     """
     metarig = metarig_of(armature_object)
     if metarig is None or not metarig.ccd_rig.kept_setup:

@@ -201,7 +201,7 @@ def _kept_set_up(path: Path) -> str:
     setup_file, errors = module("blender.setup_files"), module("errors")
     try:
         setup_file.from_json(path.read_bytes().decode(errors="ignore").replace("\0", ""))
-    except errors.RigError as error:
+    except errors.CCDRigError as error:
         return str(error)
     return ""
 

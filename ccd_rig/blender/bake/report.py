@@ -128,9 +128,10 @@ class BodyDrift:
         if not visible and self.hover is not None and self.hover.amount > seen:
             visible.append((Trouble.FLOAT, self.hover))
         return tuple(
-            Finding(trouble, "", peak.bone, *[peak.frame] * 3, **{unit: abs(peak.amount)})
+            Finding(trouble, "", peak.bone, *[peak.frame] * 3, angle=peak.amount)
+            if trouble is Trouble.TIP
+            else Finding(trouble, "", peak.bone, *[peak.frame] * 3, distance=abs(peak.amount))
             for trouble, peak in visible
-            for unit in ["angle" if trouble is Trouble.TIP else "distance"]
         )
 
     def words(self) -> str:
