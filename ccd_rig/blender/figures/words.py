@@ -98,13 +98,13 @@ def bare(name: str) -> str:
 
 def read(name: str) -> Name:
     """Read side and part from a bone's name."""
-    own_name = name.rpartition(":")[2]
-    words = [word.casefold() for word in _WORD.findall(own_name)]
+    local_name = name.rpartition(":")[2]
+    words = [word.casefold() for word in _WORD.findall(local_name)]
     rest = "".join(word for word in words if word not in _SIDE_WORDS and not word.isdigit())
     part = None
     if not _NO_PART.intersection(words):
         part = next((each for each, pattern in _PARTS if re.search(pattern, rest)), None)
-    side = _side_word(own_name)
+    side = _side_word(local_name)
     return Name(_SIDE_WORDS[side[0].casefold()] if side else Side.MIDDLE, part)
 
 

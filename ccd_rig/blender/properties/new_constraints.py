@@ -468,6 +468,6 @@ def _open_collections(root: bpy.types.LayerCollection) -> set[bpy.types.Collecti
     """
     if root.exclude:
         return set()
-    own = root.collection
-    is_open = own.is_editable and own.override_library is None
-    return ({own} if is_open else set()).union(*map(_open_collections, root.children))
+    collection = root.collection
+    is_open = collection.is_editable and collection.override_library is None
+    return ({collection} if is_open else set()).union(*map(_open_collections, root.children))

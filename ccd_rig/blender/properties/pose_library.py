@@ -256,9 +256,9 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     watched = Watched(len(pose_bones), widths, dict.fromkeys(widths, slots))
     seen = watched.values(watched.look(pose_bones)[None])
     rotations = read_rotations(pose_bones, slots, modes, seen)
-    own = zip(bones, map(Quaternion, rotations[0].tolist()), strict=True)
+    turned = zip(bones, map(Quaternion, rotations[0].tolist()), strict=True)
     shown_now = clamps.shown_rotations(armature_object)
-    return PoseEntry(name, {bone: shown_now.get(bone, rotation).freeze() for bone, rotation in own})
+    return PoseEntry(name, {bone: shown_now.get(bone, rotation).freeze() for bone, rotation in turned})
 
 
 def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:
