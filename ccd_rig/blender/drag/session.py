@@ -31,7 +31,7 @@ from ...solvers.soft_reach import SOFTNESS
 from ..figures import recognition, rigify
 from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
-from ..properties.active_rig import linked
+from ..properties.active_rig import linked, with_settings
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -858,8 +858,7 @@ NEXT_PIN = {name: PINS[(k + 1) % len(PINS)][0] for k, (name, *_) in enumerate(PI
 
 def pins_of(armature_object: bpy.types.Object) -> dict[str, bool]:
     """Return {pinned bone: whether its rotation is pinned too}."""
-    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
-    kinds = {bone.name: bone.ccd_rig.pin for bone in settings}
+    kinds = {bone.name: bone.ccd_rig.pin for bone in with_settings(armature_object.pose.bones)}
     return {name: kind == "ROTATION" for name, kind in kinds.items() if kind in ("PLACE", "ROTATION")}
 
 

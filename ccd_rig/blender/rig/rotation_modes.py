@@ -333,6 +333,16 @@ def channel_values(
     return eulers if locked is None else _unwrapped(with_locked(mode, values, eulers, locked), before)
 
 
+def set_rotation(owner: Any, rotation: Quaternion, locked: Array | None = None) -> None:
+    """Write a rotation to the channel of a bone's or an object's mode, as near as can be to what it holds.
+
+    `locked`: (1, 3) as in `channel_values`.
+    """
+    channel, _ = rotation_channel(owner)
+    values = channel_values(owner.rotation_mode, [rotation[:]], tuple(getattr(owner, channel)), locked)
+    setattr(owner, channel, values[0].tolist())
+
+
 def values_between(
     mode: str,
     rotations: ArrayLike,
