@@ -35,7 +35,7 @@ from ..properties.active_rig import linked, with_settings
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
-from ..rig.rotation_modes import rotation_channel
+from ..rig.rotation_modes import WIDTHS, rotation_channel
 from .controls import MEETING, TURNING, Controls, ends_of, placing_constraints
 
 ARM_MASS, UPPER_MASS = 0.049, 0.41
@@ -45,7 +45,6 @@ Zatsiorsky-Seluyanov's segment inertia parameters").
 Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
-CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 TURNED = 1e-7
 """Largest change of a quaternion's component that counts as none: noise of the solve."""
 UPRIGHT = 1.0 - 1e-6
@@ -481,7 +480,7 @@ class Session:
         self._turned = Turned.of(self._controls, reading, self._evaluated.pose.bones)
         bones = self.armature_object.pose.bones
         for name in reading.bones:
-            self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
+            self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in WIDTHS}
 
     def _beside_turned(self, pose: Pose) -> Pose:
         """The pose whose bones stand as solved, with mechanisms above them that copy rotations."""

@@ -163,6 +163,9 @@ CHANNELS = {
 }
 """Rotation mode -> property of the pose bone with the rotation, and number of its values."""
 
+WIDTHS = {"location": 3, **dict(CHANNELS.values())}
+"""Channel that moves or turns a bone -> number of its values."""
+
 # A direction or an angle below this is float32 noise, and is taken from the previous frame instead.
 _UNDETERMINED = 1e-6
 
