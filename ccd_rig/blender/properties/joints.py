@@ -132,7 +132,7 @@ def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     return rows[index]
 
 
-def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
+def add_point(pose_bone: bpy.types.PoseBone, index: int) -> None:
     """Append a point to a coupled offset, beyond the last one and with the same shift.
 
     Raises:
@@ -145,7 +145,6 @@ def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     point.angle, point.shift = angle, shift
     name_rows(pose_bone)
     keep_overrides(pose_bone.id_data)
-    return point
 
 
 def name_rows(pose_bone: bpy.types.PoseBone) -> None:
