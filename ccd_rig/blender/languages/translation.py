@@ -8,6 +8,7 @@ stay English.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import bpy
@@ -37,8 +38,13 @@ def translated(text: str, kind: str = INTERFACE) -> str:
     """
     texts = _catalogues.get(bpy.app.translations.locale)
     if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
-        return text
-    return texts.translated(text)
+        return of_bones(text)
+    return of_bones(texts.translated(text))
+
+
+def of_bones(text: str) -> str:
+    """An English message of the core in words of the interface, where joints are bones."""
+    return re.sub(r"\b([Jj])oint(?= ')", lambda found: "Bone" if found[1] == "J" else "bone", text)
 
 
 def register() -> None:

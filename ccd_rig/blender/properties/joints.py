@@ -337,6 +337,11 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         "Whether a set-up has made the slide: it goes with the last constraint that may use it",
         options={"HIDDEN"},
     )
+    stiffness_made: STORED.number(
+        "Stiffness Made",
+        "The Stiffness that a set-up has given, 0 for none: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
     coupled_offsets: STORED.rows(
         "Coupled Offsets",
         "Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
