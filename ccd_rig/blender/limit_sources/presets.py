@@ -610,7 +610,7 @@ def apply_file(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBo
     menu, limit = getattr(bpy.types, MENU), active.ccd_rig.limit
     label = menu.bl_label
     values = {name: getattr(limit, name) for name in CCD_RIG_PG_limit.__annotations__}
-    before = {name: value[:] if hasattr(value, "__len__") else value for name, value in values.items()}
+    before = {k: v if isinstance(v, str | float | bool) else v[:] for k, v in values.items()}
     unset = [name for name in before if not limit.is_property_set(name)]
     try:
         bpy.ops.script.execute_preset(filepath=path, menu_idname=MENU)
