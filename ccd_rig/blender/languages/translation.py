@@ -36,10 +36,10 @@ def translated(text: str, kind: str = INTERFACE) -> str:
         text: the finished English message.
         kind: INTERFACE, TOOLTIPS or REPORTS.
     """
-    texts = _catalogues.get(bpy.app.translations.locale)
+    text, texts = of_bones(text), _catalogues.get(bpy.app.translations.locale)
     if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
-        return of_bones(text)
-    return of_bones(texts.translated(text))
+        return text
+    return texts.translated(text)
 
 
 def of_bones(text: str) -> str:
