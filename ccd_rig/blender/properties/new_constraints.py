@@ -175,6 +175,10 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     return Planted(tuple(names), tuple(new), root_bone, tuple(switched), tuple(moved), tuple(sliding))
 
 
+STARTS = ("start_rotation", "start_before")
+"""Properties of a bone that starts from another pose than rest."""
+
+
 class Undone(NamedTuple):
     """Names of bones whose settings by a set-up were taken back."""
 
@@ -183,7 +187,10 @@ class Undone(NamedTuple):
 
 
 def undo_made(armature_object: bpy.types.Object) -> Undone:
-    """Take back slides and Stiffness that a set-up has made and no constraint may use, even by Body Helps."""
+    """Take back what a set-up has made of bones that no constraint may use, even by Body Helps.
+
+    These are slides, Stiffness and the rotation that they start from.
+    """
     rows = armature_object.ccd_rig.constraints
     used = {bone.name for row in rows for bone in constraint_list.chain(armature_object, row.tip)}
     left = [bone for bone in armature_object.pose.bones if bone.name not in used]
@@ -195,6 +202,10 @@ def undo_made(armature_object: bpy.types.Object) -> Undone:
         bone.ccd_rig.property_unset("stiffness_made")
     for bone in stiff:
         bone.ccd_rig.property_unset("stiffness")
+    for bone in left:
+        if any(bone.ccd_rig.start_rotation):
+            for name in STARTS:
+                bone.ccd_rig.property_unset(name)
     keep_overrides(armature_object)
     return Undone(*(tuple(bone.name for bone in each) for each in (sliding, stiff)))
 

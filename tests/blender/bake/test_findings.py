@@ -693,6 +693,33 @@ def test_a_slide_that_follows_its_animation_does_not_jump(bake):
     assert of(run(bake, rig, 20, verify=False), "JUMP") == []
 
 
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
+    """The foot holds it at the origin to frame 10. Its animation goes by 2 m from frame 1 to 40."""
+    rig = rigs.armature(
+        [
+            rigs.B("hips", (0.0, 0.0, 1.0), (0.0, 0.0, 1.3)),
+            rigs.B("thigh", (0.0, 0.0, 1.0), (0.0, -0.05, 0.55), "hips"),
+            rigs.B("shin", (0.0, -0.05, 0.55), (0.0, 0.0, 0.1), "thigh", connect=True),
+            rigs.B("foot", (0.0, 0.0, 0.1), (0.0, -0.2, 0.0), "shin", connect=True),
+        ]
+    )
+    hips = rig.pose.bones["hips"]
+    for frame, x in ((1, 0.0), (40, 2.0)):
+        hips.location.x = x
+        hips.keyframe_insert("location", frame=frame)
+    for curve in _curves(rig):
+        for point in curve.keyframe_points:
+            point.interpolation = "LINEAR"
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.chain_length = "Foot", "foot", "PLANT", 4
+    report = run(bake, rig, 10, body="FOLLOW_FEET", verify=verify)
+    (jump,) = of(report, "JUMP")
+    assert (jump.frame, jump.bone, jump.angle) == (11, "hips", 0.0)
+    assert jump.distance == pytest.approx(2.0 * 10.0 / 39.0, rel=1e-3)
+    assert not report.is_sound
+
+
 def bent_to(rig):
     """Let a chain of two bones reach where both are bent by 30 degrees about Y."""
     angles = math.radians(30.0), math.radians(60.0)

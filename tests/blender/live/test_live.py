@@ -436,7 +436,14 @@ def test_every_setting_is_looked_at(ext, rig, live):
             set_up = preview.SetUp.of(rig, bpy.context.scene)
             assert set_up.is_current()
             change()
-            unseen = ("influence", "known_as", "slide_is_made", "stiffness_made")
+            unseen = (
+                "influence",
+                "known_as",
+                "slide_is_made",
+                "stiffness_made",
+                "start_rotation",
+                "start_before",
+            )
             assert set_up.is_current() == (name in unseen), name
             back()
             seen.append(name)
