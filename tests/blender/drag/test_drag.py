@@ -211,13 +211,13 @@ def test_a_chain_goes_up_to_where_its_limb_begins_and_the_wheel_changes_it(begin
     assert drag.written() == []
 
 
-def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(ext, begin):
+def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(errors, begin):
     rig = bent(5)
     rig.pose.bones["bone_1"].lock_rotation = (True, False, False)
     drag = begin(rig, "bone_4", turning=2)
     drag.move((0.2, 0.1, -0.2))
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="'bone_1' has rotation locked on X"):
+    with pytest.raises(errors.RigError, match="'bone_1' has rotation locked on X"):
         drag.lengthen(4, (0.2, 0.1, -0.2))
     assert bits(rig) == before
     assert drag.turning == 2
@@ -716,9 +716,9 @@ def test_a_chain_ends_at_a_mechanism_that_would_take_part(begin):
     assert begin(rig, "bone_3").most == 1
 
 
-def test_a_bone_that_follows_several_is_refused_with_their_names(ext, begin, human):
+def test_a_bone_that_follows_several_is_refused_with_their_names(errors, begin, human):
     before = bits(human)
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match=r"forearm_tweak.*forearm_tweak"):
+    with pytest.raises(errors.RigError, match=r"forearm_tweak.*forearm_tweak"):
         begin(human, "DEF-forearm.L")
     assert bits(human) == before
 
@@ -900,17 +900,17 @@ def drive(rig):
         (lambda rig: setattr(rig.pose.bones["bone_1"], "rotation_quaternion", (math.nan,) * 4), "'bone_1'"),
     ],
 )
-def test_what_cannot_be_dragged_is_refused_by_name_and_nothing_changes(ext, begin, spoil, words):
+def test_what_cannot_be_dragged_is_refused_by_name_and_nothing_changes(errors, begin, spoil, words):
     rig = rigs.chain(3)
     spoil(rig)
     rigs.update()
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match=words):
+    with pytest.raises(errors.CCDRigError, match=words):
         begin(rig, "bone_2")
     assert bits(rig) == before
 
 
-def test_a_bone_that_live_poses_is_refused(ext, begin):
+def test_a_bone_that_live_poses_is_refused(errors, begin):
     rig = rigs.chain(3)
     target = rigs.empty("Goal", (1.0, 0.5, 1.5))
     rigs.activate(rig)
@@ -918,25 +918,25 @@ def test_a_bone_that_live_poses_is_refused(ext, begin):
     rigs.update()
     assert bpy.ops.ccd_rig.live() == {"FINISHED"}
     rigs.update()
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="Live poses bone 'bone_2'"):
+    with pytest.raises(errors.RigError, match="Live poses bone 'bone_2'"):
         begin(rig, "bone_2")
     bpy.ops.ccd_rig.live()
 
 
-def test_no_number_is_refused_and_the_pose_stays(ext, begin):
+def test_no_number_is_refused_and_the_pose_stays(errors, begin):
     rig = bent()
     drag = begin(rig, "bone_4")
     drag.move((0.1, 0.1, 0.0))
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").InvalidInput, match=r"'bone_4'.*finite"):
+    with pytest.raises(errors.InvalidInput, match=r"'bone_4'.*finite"):
         drag.move((math.nan, 0.0, 0.0))
     assert bits(rig) == before
 
 
-def test_a_linked_armature_is_refused(ext, begin, tmp_path):
+def test_a_linked_armature_is_refused(errors, begin, tmp_path):
     rig = linked(rigs.chain(3), tmp_path)
     rigs.update()
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="linked from a library"):
+    with pytest.raises(errors.RigError, match="linked from a library"):
         begin(rig, "bone_2")
 
 
@@ -1018,13 +1018,13 @@ def test_without_a_selected_bone_the_command_says_so(ext):
     assert bits(rig) == before
 
 
-def test_pins_of_all_armatures_in_pose_mode(ext):
+def test_pins_of_all_armatures_in_pose_mode(ext, channels):
     other, rig = rigs.chain(2, name="Other"), bent(3)
     rigs.activate(rig)
     other.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
     select(ext, rig, "bone_2")
-    ext.module("ccd_rig.blender.keys.channels").select_bone(other.pose.bones["bone_1"], True)
+    channels.select_bone(other.pose.bones["bone_1"], True)
     assert bpy.ops.ccd_rig.pin() == {"FINISHED"}
     assert other.pose.bones["bone_1"].ccd_rig.pin == rig.pose.bones["bone_2"].ccd_rig.pin == "PLACE"
 
