@@ -160,7 +160,8 @@ def test_a_limit_rotation_that_is_no_range_at_rest_holds_nothing(begin, change):
     rig = bent(3, 0.1)
     bound = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
     bound.owner_space, bound.use_limit_x, bound.max_x = "LOCAL", True, 0.01
-    rigs.put(bound, **change)
+    for name, value in change.items():
+        setattr(bound, name, value)
     drag = begin(rig, "bone_2")
     assert drag.move((0.0, -1.0, -0.8)).errors[0].distance < 1e-3
     assert rig.pose.bones["bone_1"].rotation_quaternion.angle > 0.03
