@@ -27,7 +27,7 @@ from ..keys.channels import (
     idle_bags,
 )
 from ..registration import Handlers
-from .active_rig import is_from_library, keep_overrides, linked_reference, rigs_with_settings
+from .active_rig import is_from_library, keep_overrides, linked_reference, rigs_with_settings, with_settings
 from .names import named
 
 JOINED = 1e-3
@@ -287,9 +287,8 @@ def _note_order(armature_object: bpy.types.Object) -> None:
 
 def _overrides(objects: Iterable[bpy.types.Object]) -> Iterator[bpy.types.Object]:
     """Yield the overrides of armatures that have constraints, or had some."""
-    for obj in objects:
-        is_override = obj.type == "ARMATURE" and linked_reference(obj) is not None
-        if is_override and obj.is_property_set("ccd_rig"):
+    for obj in with_settings(objects):
+        if obj.type == "ARMATURE" and linked_reference(obj) is not None:
             yield obj
 
 
