@@ -458,7 +458,7 @@ def placed(
     follows = joint.parent >= 0 and joint.inherit_rotation
     base = world[:, joint.parent] if follows else target.turn
     rotations[:, i] = product(inverse(product(base, target.rests[i])), turns)
-    return rotations, moved_root(figure_map, target, rotations, translations, hips - heads[:, i])
+    return rotations, moved_root(figure_map, target, world, translations, hips - heads[:, i])
 
 
 def sampled(values: Array, at: Array) -> Array:

@@ -222,28 +222,28 @@ def plan_walk(
     reach = _reaches(cycle, settings, standing, time.shares)
     course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
-    heads, _ = posed(cycle.figure_map, cycle.target, *body)
+    heads, world = posed(cycle.figure_map, cycle.target, *body)
     free = {}
     for leg in cycle.legs:
         yield
         free[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
     usual, weights = _usual_rates(cycle), {name: np.ones(len(along)) for name in free}
-    best: tuple[Array, tuple[Array, Array], dict[str, FootPlan], Array] | None = None
+    best: tuple[Array, tuple[Array, Array, Array], dict[str, FootPlan], Array] | None = None
     former: Array = np.zeros(0)
     for _ in range(PASSES):
         yield
         rotations, hips, turns = body
+        start, start_world = heads, world
         if lie.is_long:
             hips, turns = _sunk(course, heads, free, weights, hips, turns)
-        start, _ = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
+            start, start_world = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
         moved = _moved(course, start, free, weights)
         sunk = np.minimum(moved + hips - body[1], 0.0)
         present = np.concatenate((hips + moved, turns), axis=1)
         if best is not None and np.allclose(present, former, rtol=0.0, atol=1e-9):
             break
         former = present
-        pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-        joints, feet = cycle.target.world(*pose), {}
+        joints, feet = (start + moved[:, None], start_world), {}
         worst: Array = np.zeros(4)
         for leg in cycle.legs:
             yield
@@ -257,9 +257,10 @@ def plan_walk(
             worst = np.maximum(worst, (*cost, missed / (MISSED * cycle.leg)))
             weights[leg.limb.name] = weights[leg.limb.name] * (chosen == 0)
         if best is None or _is_calmer(worst, best[0]):
-            best = worst, pose, feet, moved
+            best = worst, (rotations, hips + moved, turns), feet, moved
     assert best is not None
-    _, pose, feet, moved = best
+    _, present_body, feet, moved = best
+    pose = placed(cycle.figure_map, cycle.target, *present_body)
     return WalkPlan(*pose, feet, moved, time.times, time.phases, along, course.reach)
 
 
@@ -667,7 +668,7 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         down, angle = plan.down >= 0, rise.copy()
         near = np.flatnonzero(down | (above(tips) > tips[:, 2]))
         angle[near] = _lying(
-            lambda at: above(length * _up(toward[near], at), near), len(near), length, lowest
+            lambda at, k: above(length * _up(toward[near[k]], at), near[k]), len(near), length, lowest
         )
         missing = np.where(down, 0.0, np.clip(angle - rise, 0.0, BENT))
         free = smooth_envelope(missing, times, ROLLING)
@@ -688,7 +689,7 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
     return replace(plan, balls=balls, feet=feet, toes=toes)
 
 
-def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: float) -> Array:
+def _lying(level: Callable[[Array, Indices], Array], count: int, length: float, lowest: float) -> Array:
     """(F,) radians above level at which toes lie on the ground: the largest at which their ends meet it.
 
     The ends are over other places the more toes are bent, so the angle is bracketed first and then cut down
@@ -696,33 +697,39 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
     Equation").
 
     Args:
-        level: (F,) heights of the ground over the ball where the ends are with angles (F,).
+        level: (R,) heights of the ground over the ball where the ends are with angles (R,), in rows (R,).
         length: of the toes.
         lowest: the angle where the ground is nowhere that high. It is `BENT` where all of it is higher.
     """
 
-    def over(angles: Array) -> Array:  # of the ends, above the ground
+    def over(angles: Array, rows: Indices) -> Array:  # of the ends, above the ground
         most = 10.0 * length
-        return np.asarray(length * np.sin(angles) - np.clip(level(angles), -most, most))
+        return np.asarray(length * np.sin(angles) - np.clip(level(angles, rows), -most, most))
 
-    grid = np.linspace(BENT, lowest, BRACKETS)
-    heights = np.stack([over(np.full(count, angle)) for angle in grid])
-    meets, rows = heights <= 0.0, np.arange(count)
-    at = meets.argmax(axis=0)
-    before = np.maximum(at - 1, 0)
-    high, low, over_high, over_low = grid[before], grid[at], heights[before, rows], heights[at, rows]
+    every, result = np.arange(count), np.full(count, lowest)
+    high, low, over_high, over_low = np.full((4, count), BENT)
+    left = every
+    for angle in np.linspace(BENT, lowest, BRACKETS):
+        above = over(np.full(len(left), angle), left)
+        low[left], over_low[left] = angle, above
+        left = left[above > 0.0]
+        high[left], over_high[left] = low[left], over_low[left]
+    rows = np.setdiff1d(every[low < BENT], left)
+    result[low >= BENT] = BENT
+    high, low, over_high, over_low = (each[rows] for each in (high, low, over_high, over_low))
     for _ in range(CUTS):
         share = over_high / np.maximum(over_high - over_low, 1e-12)
         middle = high + np.clip(share, 0.05, 0.95) * (low - high)
-        over_middle = over(middle)
+        over_middle = over(middle, rows)
         is_high = over_middle > 0.0
         over_low = np.where(is_high, 0.5 * over_low, over_middle)
         over_high = np.where(is_high, over_middle, 0.5 * over_high)
         high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
     share = np.clip(over_high / np.maximum(over_high - over_low, 1e-12), 0.0, 1.0)
     root = high + share * (low - high)
-    root = np.where(over(root) < -MET * length, high, root)  # at an edge the ground falls away: beyond it
-    return np.where(meets[0], BENT, np.where(meets.any(axis=0), root, lowest))
+    # At an edge the ground falls away: beyond it.
+    result[rows] = np.where(over(root, rows) < -MET * length, high, root)
+    return result
 
 
 def _up(ahead: Array, angles: Array) -> Array:
@@ -859,15 +866,17 @@ def _calmest(
     if len(plans) == 1 or len(times) < 2:
         return chosen, worst
     heads, world = joints
-    start, rates = heads[:, target.index(leg.limb.upper)], []
-    for plan in plans:
-        line = plan.ankles(leg) - start
-        far = np.maximum(batch.length(line, -1), 1e-12)
-        line = line * np.minimum(1.0, course.reach[leg.limb.name] / far)[:, None]
-        folded = folded_leg(target, leg.limb, heads, world, line)
-        turns = [world[:, target.index(course.cycle.figure_map.hips)], *folded.values(), plan.feet]
+    start, step = heads[:, target.index(leg.limb.upper)], float(times[1] - times[0])
+    lines = np.stack([plan.ankles(leg) for plan in plans]) - start
+    far = np.maximum(batch.length(lines, -1), 1e-12)
+    lines = lines * np.minimum(1.0, course.reach[leg.limb.name] / far)[..., None]
+    folded = folded_leg(target, leg.limb, heads, world, lines)
+    hips = world[:, target.index(course.cycle.figure_map.hips)]
+    rates = []
+    for k, (plan, line) in enumerate(zip(plans, lines, strict=True)):
+        turns = [hips, *(each[k] for each in folded.values()), plan.feet]
         turns += [] if plan.toes is None else [plan.toes]
-        rates.append(_rates(np.stack(turns), start + line, float(times[1] - times[0]), leg.length))
+        rates.append(_rates(np.stack(turns), start + line, step, leg.length))
     for first, end in _swings(plans[0].down):
         steps, jerk_steps = slice(max(first - 1, 0), end), slice(max(first - 3, 0), end)
         least: Array | None = None
