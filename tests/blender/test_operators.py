@@ -82,11 +82,10 @@ def test_add_takes_the_other_selected_bone_as_target(ext):
     assert len(bpy.data.objects) == 1
 
 
-def test_add_takes_a_bone_of_another_armature(ext):
+def test_add_takes_a_bone_of_another_armature(channels):
     other, rig = rigs.chain(2, name="Other"), rigs.chain(3)
     other.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.keys.channels")
     for each, bones in ((other, {"bone_1"}), (rig, {"bone_2"})):
         for bone in each.pose.bones:
             channels.select_bone(bone, bone.name in bones)

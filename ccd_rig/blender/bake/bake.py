@@ -15,7 +15,7 @@ from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
 from ...maths.batch import Array
 from ...settings import SolverSettings
-from ...solvers.stepping import Ended, advance
+from ...solvers.stepping import Items
 from .. import checks
 from ..checks import Ready
 from ..keys.writer import ChannelKeys, Destination, repeated_bones
@@ -135,14 +135,15 @@ def bake_in_shared_scene(
             contextlib.ExitStack() as undo,
             contextlib.closing(_written(preparing, undo)) as steps,
         ):
-            while not isinstance(item := advance(steps), Ended):
+            items = Items(steps)
+            for item in items:
                 yield item
                 # An iterator over constraints or bones must not meet a freed one.
                 if item.verb in PER_BONE_STAGES and _addresses(armature_object) != addresses:
                     raise RigError(changed)
             yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
             undo.pop_all()
-        return item.result
+        return items.result
     except CCDRigError:
         raise
     except Exception as error:  # a script, undo or another file changed the data: not a bug

@@ -23,7 +23,7 @@ from ...limits.shapes import contains
 from ...maths.batch import Array, runs
 from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
-from ...solvers.stepping import Ended, T, Work, advance
+from ...solvers.stepping import Items, T, Work
 from ..keys import channels
 from ..keys.writer import ChannelKeys, Destination, write
 from ..properties.stored_poses import MODE
@@ -214,12 +214,12 @@ def reduce_steps(
         The keys that are kept, and the motion that they play.
     """
     thinning = _thin(task, bake_frames, motion, keys)
-    total = len(bake_frames.frames)
+    total, items = len(bake_frames.frames), Items(thinning)
     with contextlib.closing(thinning):
-        while not isinstance(part := advance(thinning), Ended):
+        for part in items:
             done = int(total * part)
             yield Progress(float(bake_frames.frames[min(done, total - 1)]), done, total, "reduced")
-    return part.result
+    return items.result
 
 
 def _thin(
@@ -256,9 +256,10 @@ def _thin(
 
 def _share(work: Generator[float, None, T], begin: float, size: float) -> Generator[float, None, T]:
     """Work whose progress, 0 to 1, is a share of a longer one's."""
-    while not isinstance(part := advance(work), Ended):
+    items = Items(work)
+    for part in items:
         yield begin + size * part
-    return part.result
+    return items.result
 
 
 def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: ChannelKeys) -> _Channel:

@@ -703,14 +703,17 @@ class BakeReport:
     @property
     def is_sound(self) -> bool:
         """Whether all frames are reached, keys play as baked, and nothing is at fault; see `is_sound`."""
-        wrong = 0 if self.check is None else len(self.check.mismatches())
-        return is_sound(self.unsolved_count(), wrong, self.findings)
+        return is_sound(self.unsolved_count(), len(self.mismatches()), self.findings)
 
     @property
     def reaches_all(self) -> bool:
         """Whether what plays reaches all targets, at solved frames and between them."""
-        is_met = not self.unsolved_count() and (self.check is None or not self.check.mismatches())
+        is_met = not self.unsolved_count() and not self.mismatches()
         return is_met and _UNMET.isdisjoint(finding.trouble for finding in self.findings)
+
+    def mismatches(self) -> tuple[str, ...]:
+        """A sentence for each constraint whose keys do not play as baked; none without a check."""
+        return () if self.check is None else self.check.mismatches()
 
     def solved_count(self) -> int:
         """Count of solved frames with an active constraint."""

@@ -64,8 +64,7 @@ def test_lengths_are_metres_by_the_unit_scale(bake, capfd):
     for frame, rise in ((1, 0.0), (10, 0.6)):
         hips.location.y = rise
         hips.keyframe_insert("location", frame=frame)
-    plant = rig.ccd_rig.constraints.add()
-    plant.name, plant.tip, plant.kind, plant.chain_length = "Foot", "foot.L", "PLANT", 4
+    rigs.reach(rig, "foot.L", None, "Foot", kind="PLANT", chain_length=4)
     for name, x in (("A", 3.0), ("B", 3.5)):  # both out of reach, and in conflict
         rigs.reach(rig, "spine", rigs.empty(name, (x, 0.0, 1.0)), name, chain_length=1)
     rigs.activate(rig)
@@ -541,8 +540,7 @@ def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake
     rig = rigs.chain(2, connect=False)
     rigs.reach(rig, "bone_0", rigs.empty("Low", (1.0, 0.0, 0.0)), "Low", chain_length=1)
     if kind == "planted":
-        row = rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.kind, row.chain_length = "High", "bone_1", "PLANT", 1
+        row = rigs.reach(rig, "bone_1", None, "High", kind="PLANT", chain_length=1)
     else:
         goal = rigs.empty("High", (0.0, 0.0, 2.0) if kind != "far before" else (-1.0, 0.0, 5.0))
         row = rigs.reach(rig, "bone_1", goal, "High", chain_length=1)

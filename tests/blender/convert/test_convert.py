@@ -148,7 +148,7 @@ def test_weights_and_rotation(ext):
     assert np.abs(played(rig, axes) - expected).max() < CLOSE
 
 
-def test_influence_comes_with_its_keys_and_its_drivers(ext):
+def test_influence_comes_with_its_keys_and_its_drivers(channels):
     """The keys are the same bits, modifiers too; a driver reads the same property."""
     rig = leg()
     first = ik(rig, "shin", keyed("Goal", rig, *SPOTS))
@@ -161,13 +161,13 @@ def test_influence_comes_with_its_keys_and_its_drivers(ext):
     driver.type = "AVERAGE"
     source = driver.variables.new().targets[0]
     source.id, source.data_path = rig, '["switch"]'
-    curves = {c.data_path: c for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+    curves = {c.data_path: c for c in channels.fcurves_of(rig)}
     keyed_curve = curves[first.path_from_id("influence")]
     keyed_curve.keyframe_points[1].interpolation = "CONSTANT"
     keyed_curve.modifiers.new("CYCLES").cycles_after = 3
     rows = converted(rig)
     assert [row.tip for row in rows] == ["shin", "foot"]
-    curves = {c.data_path: c for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+    curves = {c.data_path: c for c in channels.fcurves_of(rig)}
     copied, keyed_curve = (curves[e.path_from_id("influence")] for e in (rows[0], first))
     for a, b in zip(copied.keyframe_points, keyed_curve.keyframe_points, strict=True):
         assert tuple(a.co) == tuple(b.co) and a.interpolation == b.interpolation
@@ -263,13 +263,13 @@ def test_limits_of_blenders_ik_are_taken_over(ext, takes):
         assert (limit.hinge_lower, limit.hinge_upper) == pytest.approx((-0.5, 1.5))
 
 
-def test_selected_bones_alone(ext):
+def test_selected_bones_alone(channels):
     rig = leg()
     target = rigs.empty("Goal", (0.1, 0.0, 0.3))
     shin, foot = ik(rig, "shin", target), ik(rig, "foot", target, 1)
     rigs.activate(rig)
     bpy.ops.object.mode_set(mode="POSE")
-    select = ext.module("ccd_rig.blender.keys.channels").select_bone
+    select = channels.select_bone
     for bone in rig.pose.bones:
         select(bone, bone.name == "foot")
     assert bpy.ops.ccd_rig.ik_convert(only_selected=True) == {"FINISHED"}

@@ -160,11 +160,10 @@ def test_an_object_is_the_target_of_one_bone_alone(ext):
         ("human", "eye.L", "eye.L", 1),
     ],
 )
-def test_chains_of_animals_end_at_the_next_limb(ext, kind, tip, end, count):
+def test_chains_of_animals_end_at_the_next_limb(rows, kind, tip, end, count):
     rig = rigs.metarig(kind)
-    lists = ext.module("ccd_rig.blender.properties.constraint_list")
-    length = lists.limb_length(rig, tip)
-    assert (length, lists.chain(rig, tip, length)[-1].name) == (count, end)
+    length = rows.limb_length(rig, tip)
+    assert (length, rows.chain(rig, tip, length)[-1].name) == (count, end)
 
 
 def test_a_clavicle_turns_less_than_its_arm(ext):
@@ -239,8 +238,7 @@ def test_an_end_with_a_guessed_tail_reaches_with_its_head(ext, name, length, gap
     assert (row.target.location - (end.head if guessed else end.tail)).length < 1e-6
 
 
-def test_a_row_that_can_do_nothing_says_so(ext):
-    checks = ext.module("ccd_rig.blender.checks")
+def test_a_row_that_can_do_nothing_says_so(checks):
     row = add(game_rig(), "hand.L", chain_length=1)
 
     def words():

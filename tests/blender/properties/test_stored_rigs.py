@@ -85,7 +85,7 @@ def test_everything_is_saved_with_the_file(rows, rig, tmp_path):
     assert stored(bpy.data.objects["Rig"]) == filled
 
 
-def test_everything_survives_disabling_and_enabling(ext, rows, rig):
+def test_everything_survives_disabling_and_enabling(rows, rig):
     fill(rig, rows)
     filled = stored(rig)
     bpy.ops.preferences.addon_disable(module=PACKAGE)
@@ -198,7 +198,7 @@ def reopened(rows, rig, tmp_path):
     return opened
 
 
-def test_keys_of_an_override_follow_constraints_that_the_library_has_moved(ext, rows, reopened):
+def test_keys_of_an_override_follow_constraints_that_the_library_has_moved(channels, rows, reopened):
     values = {"One": 0.1, "Two": 0.2, "Three": 0.3, "Mine": 0.4}
 
     def key(made):
@@ -215,7 +215,7 @@ def test_keys_of_an_override_follow_constraints_that_the_library_has_moved(ext, 
     assert set(made.ccd_rig.constraints.keys()) == {"Three", "One", "New", "Mine"}
     keyed = {
         made.path_resolve(curve.data_path.rpartition(".")[0]).name: curve.evaluate(1)
-        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(made)
+        for curve in channels.fcurves_of(made)
     }
     del values["Two"]
     assert keyed == pytest.approx(values)

@@ -354,7 +354,7 @@ def test_a_search_without_contacts_is_not_remembered_as_a_choice(ext):
     assert not any(row.plant_height for row in rig.ccd_rig.constraints)
 
 
-def test_no_keys_are_written_while_a_strip_is_tweaked(ext):
+def test_no_keys_are_written_while_a_strip_is_tweaked(ext, channels):
     """Blender would put them at the times of the strip's action."""
     rig = walks.walk(ext, 2)
     data = rig.animation_data
@@ -372,5 +372,5 @@ def test_no_keys_are_written_while_a_strip_is_tweaked(ext):
     bpy.ops.ccd_rig.feet_plant(speed=2.0, height=1.0)
     with pytest.raises(RuntimeError, match="an NLA strip is being tweaked: leave tweak mode"):
         bpy.ops.ccd_rig.contacts_find(speed=2.0, height=1.0)
-    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    curves = channels.fcurves_of(rig)
     assert not any("influence" in curve.data_path for curve in curves)
