@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import Twin, foreach, number_of_mode
+from ..rig.rotation_modes import WIDTHS, Twin, foreach, number_of_mode
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -464,8 +464,7 @@ def write(
     if problems:
         raise RigError(problems[0])
     animation = armature_object.animation_data
-    widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
-    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
+    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in WIDTHS.items()}
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
