@@ -434,9 +434,7 @@ def moving_object(channels, rig, speed):
     for frame in (1, walks.PERIOD + 1):
         rig.location.y = -speed * (frame - 1)
         rig.keyframe_insert("location", frame=frame)
-    for each in [each for each in channels.fcurves_of(rig) if each.data_path == "location"]:
-        for point in each.keyframe_points:
-            point.interpolation = "LINEAR"
+    rigs.interpolate((c for c in channels.fcurves_of(rig) if c.data_path == "location"), "LINEAR")
 
 
 def test_root_motion_of_the_object_is_that_of_the_hips(ext, channels):
