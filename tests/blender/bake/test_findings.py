@@ -605,7 +605,7 @@ def test_a_jump_where_an_influence_begins_or_ends_at_once(bake, channels):
     assert not report.is_sound
 
 
-def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake):
+def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake, channels):
     """The first hands over to it while the target rests, and has no influence at the jump."""
     rig = rigs.chain(2)
     bent_to(rig)
@@ -616,9 +616,7 @@ def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake):
         for frame, influence in keys:
             row.influence = influence
             row.keyframe_insert("influence", frame=frame)
-    for curve in _curves(rig):
-        for point in curve.keyframe_points:
-            point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
     report = run(bake, rig, 40, verify=False)
     assert [(each.frame, each.constraint) for each in of(report, "JUMP")] == [(30, "Second")]
 
@@ -635,15 +633,14 @@ def sliding(size=1.0):
 
 
 @pytest.mark.parametrize("size", [1.0, 3.0])
-def test_a_jump_of_a_slide(bake, size):
+def test_a_jump_of_a_slide(bake, size, channels):
     """The bone moves by half a bone as the influence begins, and turns by nothing."""
     rig = sliding(size)
     row = rig.ccd_rig.constraints[0]
     for frame, influence in ((1, 0.0), (10, 1.0)):
         row.influence = influence
         row.keyframe_insert("influence", frame=frame)
-    for point in _curves(rig)[0].keyframe_points:
-        point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
     report = run(bake, rig, 20, verify=False)
     (jump,) = of(report, "JUMP")
     assert (jump.frame, jump.bone, jump.angle, jump.follows) == (10, "bone_0", 0.0, False)
@@ -665,7 +662,7 @@ def test_a_jump_of_a_slide_at_the_ends_of_the_range(bake, verify):
     assert all(each.distance == pytest.approx(0.5, rel=0.02) for each in jumps)
 
 
-def test_a_slide_that_follows_its_animation_does_not_jump(bake):
+def test_a_slide_that_follows_its_animation_does_not_jump(bake, channels):
     """The location itself jumps, and the target with it."""
     rig = sliding()
     for frame, y in ((1, 0.5), (10, 0.0)):
@@ -673,14 +670,12 @@ def test_a_slide_that_follows_its_animation_does_not_jump(bake):
         rig.pose.bones[0].keyframe_insert("location", frame=frame)
     rigs.keyed(bpy.data.objects["Goal"], {1: (0.0, 0.0, 1.5), 10: (0.0, 0.0, 1.0)})
     for thing in (rig, bpy.data.objects["Goal"]):
-        for curve in _curves(thing):
-            for point in curve.keyframe_points:
-                point.interpolation = "CONSTANT"
+        rigs.interpolate(channels.fcurves_of(thing), "CONSTANT")
     assert of(run(bake, rig, 20, verify=False), "JUMP") == []
 
 
 @pytest.mark.parametrize("verify", [True, False])
-def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
+def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify, channels):
     """The foot holds it at the origin to frame 10. Its animation goes by 2 m from frame 1 to 40."""
     rig = rigs.armature(
         [
@@ -694,9 +689,7 @@ def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
     for frame, x in ((1, 0.0), (40, 2.0)):
         hips.location.x = x
         hips.keyframe_insert("location", frame=frame)
-    for curve in _curves(rig):
-        for point in curve.keyframe_points:
-            point.interpolation = "LINEAR"
+    rigs.interpolate(channels.fcurves_of(rig), "LINEAR")
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.kind, row.chain_length = "Foot", "foot", "PLANT", 4
     report = run(bake, rig, 10, body="FOLLOW_FEET", verify=verify)
