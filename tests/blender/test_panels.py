@@ -84,7 +84,11 @@ def test_a_linked_rig_says_why_it_is_grey(ext, tmp_path):
     words = ext.module("ccd_rig.blender.properties.active_rig").linked
     rig = linked_rigs.linked(rigs.chain(2), tmp_path)
     assert words(rig) == "'Rig' is linked from a library: make a library override of it first"
-    assert words(linked_rigs.override_of(rig)) == ""
+    override = linked_rigs.override_of(rig)
+    assert words(override) == ""
+    override.override_library.is_system_override = True
+    editable = "'Rig' is an override that is not editable: use Library Override > Make > Selected first"
+    assert words(override) == editable
 
 
 def test_advanced_settings_are_folded_away(ext):

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from linked_rigs import character, collected
 from mathutils import Euler, Quaternion, Vector
 from operator_calls import fails
 from playing import angle, in_world
@@ -486,3 +487,29 @@ def test_a_target_over_other_strips_keeps_them(ext):
     reach(rig, "bone_5", target)
     bpy.context.scene.frame_set(1)
     refused(rig, "'Goal': keys of its action would hide its NLA strips at other frames")
+
+
+@pytest.mark.parametrize("what", ["target", "pole"])
+def test_targets_that_are_no_editable_overrides_are_refused_before_anything_changes(ext, what, tmp_path):
+    """Blender's own override of what hangs on the rig: a resync would drop its new place."""
+    rig = collected(rigs.chain(3))
+    for name in ("First", "Goal", "Pole"):
+        rig.users_collection[0].objects.link(thing := rigs.empty(name, (1.0, 1.0, 1.0)))
+        bpy.context.scene.collection.objects.unlink(thing)
+    rigs.reach(rig, "bone_1", bpy.data.objects["First"])
+    rigs.reach(rig, "bone_2", bpy.data.objects["Goal"], pole_target=bpy.data.objects["Pole"])
+    rig = character(rig, tmp_path)
+    rigs.activate(rig)
+    first, row = rig.ccd_rig.constraints[0].target, rig.ccd_rig.constraints[1]
+    thing = row.target if what == "target" else row.pole_target
+    thing.override_library.is_system_override = True
+    for command in (bpy.ops.ccd_rig.targets_match, bpy.ops.ccd_rig.targets_from_motion):
+        fails(command, f"Target '{thing.name}' is an override that is not editable: use Library Override")
+        assert (*first.location, *row.target.location) == (1.0,) * 6
+        assert first.animation_data is row.target.animation_data is None
+    mark = ext.module("ccd_rig.blender.viewport.constraints")
+    target = ext.module("ccd_rig.blender.properties.new_constraints").Target(thing, "")
+    assert not mark.is_free(target, rig)
+    thing.override_library.is_system_override = False
+    assert mark.is_free(target, rig)
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}

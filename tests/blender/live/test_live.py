@@ -325,7 +325,7 @@ def changes(group, path=""):
 
 
 def test_every_setting_is_looked_at(ext, rig, live):
-    """Of a constraint, a bone and the solver. A sample holds influence; known_as, slide_is_made are none."""
+    """Of a constraint, a bone and the solver. Influence is in a sample; known_as and what is made are not."""
     preview, row = ext.module("ccd_rig.blender.live"), rig.ccd_rig.constraints[0]
     bone = rig.pose.bones["bone_1"].ccd_rig
     bone.limit.kind = bone.comfort.region.kind = "CONE"  # else its other settings have no effect
@@ -335,7 +335,15 @@ def test_every_setting_is_looked_at(ext, rig, live):
             set_up = preview.SetUp.of(rig, bpy.context.scene)
             assert set_up.is_current()
             change()
-            assert set_up.is_current() == (name in ("influence", "known_as", "slide_is_made")), name
+            unseen = (
+                "influence",
+                "known_as",
+                "slide_is_made",
+                "stiffness_made",
+                "start_rotation",
+                "start_before",
+            )
+            assert set_up.is_current() == (name in unseen), name
             back()
             seen.append(name)
     assert {"influence", "chain_length", "rotation", "limit.cone_radius", "slide_lower"} <= set(seen)

@@ -9,6 +9,7 @@ import bpy
 import pytest
 import rigs
 from mathutils import Vector
+from operator_calls import select
 from rigs import B
 
 
@@ -187,6 +188,27 @@ def test_a_clavicle_keeps_the_stiffness_that_it_has(ext):
     rig.pose.bones["shoulder.L"].ccd_rig.stiffness = 0.5
     add(rig, "hand.L")
     assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.5
+    bpy.ops.ccd_rig.constraint_remove()
+    assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.5
+
+
+@pytest.mark.parametrize("command", ["constraint_remove", "constraints_remove"])
+def test_the_stiffness_of_a_clavicle_goes_with_the_last_constraint_that_may_use_it(ext, capfd, command):
+    """A thumb's constraint keeps it, since the body may help it. A value that the user gives later stays."""
+    rig = rigs.metarig("human")
+    shoulders = [rig.pose.bones[f"shoulder.{side}"].ccd_rig for side in "LR"]
+    for side in "LR":
+        select(ext, rig, f"hand.{side}")
+        add(rig, f"hand.{side}")
+    rigs.reach(rig, "thumb.03.L", rigs.empty("Thumb"))
+    shoulders[1].stiffness = 0.25
+    while len(rig.ccd_rig.constraints):
+        assert [each.stiffness for each in shoulders] == [0.75, 0.25]
+        rig.ccd_rig.active_index = 0
+        assert getattr(bpy.ops.ccd_rig, command)() == {"FINISHED"}
+    assert [each.stiffness for each in shoulders] == [0.0, 0.25]
+    is_told = "Stiffness of 'shoulder.L' set back to 0" in capfd.readouterr().out
+    assert is_told == (command == "constraint_remove")
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,13 @@ def test_feet_of_two_figures_in_one_armature_are_refused(ext):
     assert state(ext, rig) == before
 
 
+def test_a_refusal_names_some_of_the_selected_feet(ext):
+    rig = rigs.chain(9)
+    select(ext, rig, *rig.pose.bones.keys())
+    with pytest.raises(RuntimeError, match="No bone carries 'bone_0', 'bone_1', 'bone_2' and 6 more: select"):
+        bpy.ops.ccd_rig.feet_plant()
+
+
 def test_a_foot_is_held_against_the_nearest_other_one(ext):
     """A horse stands with its front feet on a bank: the left one is lifted, or not, beside the right one.
 
