@@ -813,14 +813,15 @@ class _GroupSolver:
         Of two constraints that plant one bone the first holds it. Where the body follows planted bones, a
         chain with a pole ends below the root bone. Its bend must not move the legs.
         """
-        constraints = self.frames.constraints
+        constraints, changed = self.frames.constraints, []
+        if not planted:
+            return constraints
         tips = [constraints[c].tip for c in planted]
         twice = {c for k, c in enumerate(planted) if tips[k] in tips[:k]}
-        later, changed = 1 if planted else 0, []
         for c, constraint in enumerate(constraints):
             if not constraint.kind.plants or c in twice:
-                constraint = replace(constraint, priority=constraint.priority + later)
-            if constraint.pole_target and planted and not self.chains.keeps_body:
+                constraint = replace(constraint, priority=constraint.priority + 1)
+            if constraint.pole_target and not self.chains.keeps_body:
                 chain = skeleton.chain(constraint.tip, constraint.chain_length)
                 if chain[0] == self.chains.root_bone and len(chain) > 1:
                     constraint = replace(constraint, chain_length=len(chain) - 1)
