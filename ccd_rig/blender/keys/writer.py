@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import Twin, foreach, number_of_mode
+from ..rig.rotation_modes import WIDTHS, Twin, foreach, number_of_mode
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -148,10 +148,10 @@ def _label(fcurve: bpy.types.FCurve) -> str:
 
 def _edit_obstacles(armature_object: bpy.types.Object) -> Iterator[str]:
     where = f"Armature '{armature_object.name}'"
-    override, library = armature_object.override_library, armature_object.library
+    library = armature_object.library
     if library is not None:
         yield f"{where} is linked from '{library.filepath}': make a library override of it first"
-    elif override is not None and override.is_system_override:
+    elif channels.is_system_override(armature_object):
         yield f"{where} is an override that is not editable: use Library Override > Make > Selected first"
 
 
@@ -464,8 +464,7 @@ def write(
     if problems:
         raise RigError(problems[0])
     animation = armature_object.animation_data
-    widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
-    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
+    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in WIDTHS.items()}
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
