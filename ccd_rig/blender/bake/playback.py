@@ -55,32 +55,29 @@ ROUNDING = 1e-5
 
 
 def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
-    """Evaluate whole and keyed frames of the range, and visible ones beside it; the keys are written.
-
-    Without the check only places of planted bones are read.
-    """
+    """Evaluate whole and keyed frames of the range, and visible ones beside it; the keys are written."""
     armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
-    is_checked = task.settings.verify
     samples = _PlaybackSamples(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
     with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        beside = (frames[0] - 1.0, frames[-1] + 1.0) if is_checked else ()
-        requests = sorted([*frames.tolist(), *(each for each in beside if is_visible(task.scene, each))])
+        requests = [(frame, True) for frame in frames.tolist()]
+        # Without targets, which may be invalid there.
+        requests += [(each, False) for each in (requests[0][0] - 1.0, requests[-1][0] + 1.0)]
+        requests = sorted(each for each in requests if each[1] or is_visible(task.scene, each[0]))
         done = 0
-        for frame in requests:
+        for frame, is_in_range in requests:
             if shared is not None:
                 yield Progress(frame, done, len(frames), "checked", next_frame=frame)
-            is_in_range = frames[0] <= frame <= frames[-1]  # beside it targets may be invalid
-            now = playing.play(frame, is_in_range and is_checked)
+            now = playing.play(frame, is_in_range)
             if not is_in_range:
                 samples.beside.append(now)
                 continue
-            samples.store(done, now, playing, is_checked)
+            samples.store(done, now, playing)
             done += 1
             if shared is None or done == len(frames):
                 yield Progress(frame, done, len(frames), "checked")
@@ -296,11 +293,11 @@ class _PlaybackSamples:
         # Signs of scales, and lengths; between keys those of the next key.
         self.signs, self.known = np.sign(bake_frames.bones.stretches)[rows], bake_frames.lengths[rows]
 
-    def store(self, f: int, now: PlayedFrame, playing: Playback, is_checked: bool) -> None:
-        """Store the next frame that `playing` has shown; without the check `planted` alone."""
+    def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
+        """Store the next frame that `playing` has shown."""
         self._latest.append(now)
         if len(self._latest) == BLOCK or f == len(self.shown.frames) - 1:
-            self._convert(slice(f + 1 - len(self._latest), f + 1), playing, is_checked)
+            self._convert(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
     def ends(self) -> Iterator[tuple[int, Relative, Relative]]:
@@ -336,15 +333,13 @@ class _PlaybackSamples:
         for k, c in np.argwhere((self.strayed[rows] > tolerances).any(axis=-1)).tolist():
             shown.targets.set(int(rows[k]), c, now.sample(k, c))
 
-    def _convert(self, frames: slice, playing: Playback, is_checked: bool) -> None:
-        """Convert the latest frames to targets, places, rotations and lengths; see `store`."""
+    def _convert(self, frames: slice, playing: Playback) -> None:
+        """Convert the latest frames to targets, places, rotations and lengths."""
         worlds = playing.worlds(self._latest)
-        for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
-            places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
-        if not is_checked:
-            return
         self.shown.worlds[frames] = worlds[:, :3, :3]
         self._compare(frames, *playing.targets(self._latest, worlds))
+        for (_, places), tip in zip(self.planted.items(), self._tips, strict=True):
+            places[frames] = worlds @ np.array([each.matrices[tip] for each in self._latest])
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames], sizes = _turns(poses, self.signs[frames])
