@@ -193,6 +193,12 @@ class Frames:
         return all(kind.search.settings.solver is not Solver.CCD for kind in self.kinds)
 
     @cached_property
+    def tolerances(self) -> tuple[float, float]:
+        """The largest of positions and of angles, model units and radians."""
+        positions = [float(kind.tolerances.max()) for kind in self.kinds]
+        return max(positions), max(kind.search.settings.angle_tolerance for kind in self.kinds)
+
+    @cached_property
     def goals(self) -> int:
         """The largest number of goals of a frame."""
         return max(len(kind.search.goals) for kind in self.kinds)
@@ -237,7 +243,7 @@ def solve_motion(
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
-    for rows in _chunks(np.arange(size), frames.rotations.shape[1]):
+    for rows in _Pace.of(frames.rotations.shape[1]).chunks(np.arange(size)):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _retry_missed(frames, motion)
@@ -268,15 +274,25 @@ def solve_motion(
     return motion, apart
 
 
-def _chunks(rows: Indices, joints: int) -> Iterator[Indices]:
-    """Split rows into chunks of about `CHUNK_SECONDS` each; results do not depend on the split."""
-    first, size = 0, min(max(FIRST_CHUNK // max(joints, 1), 1), 8)
-    while first < len(rows):
-        began = perf_counter()
-        yield rows[first : first + size]
-        first += size
-        seconds = perf_counter() - began
-        size = max(1, min(4 * size, int(size * CHUNK_SECONDS / max(seconds, 1e-9))))
+@dataclass
+class _Pace:
+    """Splits rows into chunks of about `CHUNK_SECONDS` each; results do not depend on the split."""
+
+    size: int  # rows of the next chunk
+
+    @classmethod
+    def of(cls, joints: int) -> _Pace:
+        """The pace for poses of a number of joints, before the time of a frame is known."""
+        return cls(min(max(FIRST_CHUNK // max(joints, 1), 1), 8))
+
+    def chunks(self, rows: Indices) -> Iterator[Indices]:
+        """Split rows; times them."""
+        while len(rows):
+            began, chunk = perf_counter(), rows[: self.size]
+            yield chunk
+            rows = rows[len(chunk) :]
+            seconds = perf_counter() - began
+            self.size = max(1, min(4 * self.size, int(len(chunk) * CHUNK_SECONDS / max(seconds, 1e-9))))
 
 
 def _close(frames: Frames, motion: Solved) -> None:
@@ -674,7 +690,7 @@ def _relax(
         within: (F,) frames that may change.
         smoothness: (F,) of each frame; the larger one counts between two.
     """
-    active = within
+    active, pace = within, _Pace.of(turned.shape[1])
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
     met, moves = motion.statuses == 0, frames.moves.view(np.uint8)
     for _ in range(MOST_SWEEPS):
@@ -684,7 +700,7 @@ def _relax(
             chunks = (  # of frames that meet their goals, then of frames that miss them
                 (misses, chunk)
                 for misses, rows in ((False, present & met), (True, present & ~met))
-                for chunk in _chunks(np.flatnonzero(rows), turned.shape[1])
+                for chunk in pace.chunks(np.flatnonzero(rows))
             )
             for misses, chunk in chunks:
                 swept = np.empty((len(chunk), *turned.shape[1:]))
@@ -726,8 +742,7 @@ def _sums(frames: Frames, turned: Array, new: Array, rows: Indices, smoothness: 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
     """(R,) whether poses miss goals that were met, or miss them by more."""
-    slack = max(kind.tolerances.max() for kind in frames.kinds)
-    angle = max(kind.search.settings.angle_tolerance for kind in frames.kinds)
+    slack, angle = frames.tolerances
     farther = (new.distances > old.distances + slack) | (new.angles > old.angles + angle)
     return np.asarray((new.statuses != 0) & ((old.statuses == 0) | farther.any(1)))
 

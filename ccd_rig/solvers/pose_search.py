@@ -111,11 +111,6 @@ class Solved:
         distances, angles = (np.pad(each, ((0, 0), (0, more))) for each in (self.distances, self.angles))
         return replace(self, distances=distances, angles=angles)
 
-    def take(self, which: Mask, other: Solved) -> None:
-        """Take over poses and errors of another, but not statuses and steps."""
-        for name in ("rotations", "translations", "distances", "angles"):
-            getattr(self, name)[which] = getattr(other, name)[which]
-
     def _arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         return self.rotations, self.translations, self.statuses, self.steps, self.distances, self.angles
 
@@ -236,9 +231,10 @@ class PoseSearch:
         if not settles:
             if self.regions is not None:
                 self._run(self.regions, solved, missed, inputs, None, budget, rounds)
-                outside = solved.statuses != 0
-                solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
-                missed = np.flatnonzero(outside)
+                missed = solved.statuses.nonzero()[0]
+                solved.rotations[missed] = rotations[missed]
+                solved.translations[missed] = translations[missed]
+                solved.distances[missed] = solved.angles[missed] = 0.0
             self._run(self.limits, solved, missed, inputs, None, budget, rounds)
             missed = solved.statuses.nonzero()[0]
         if not len(missed):

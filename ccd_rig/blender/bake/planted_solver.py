@@ -166,6 +166,8 @@ class PlantedFrames:
         self.keyed = self.animated.at(slice(None))  # keyed poses of the support chains and the root bone
         self.states: list[dict[int, str]] = [{} for _ in rows]  # (R,) constraint -> status
         self.anchors = np.full((len(rows), len(bake_frames.constraints), 4, 4), np.nan)  # see `Contacts`
+        # (R, C, 3) heads and (R, C, 4) unit rotations of planted bones, armature space.
+        self.held_heads, self.held_rotations = self.anchors[..., :3, 3].copy(), self.anchors[..., 0].copy()
         # (R,) joints of the support chains, and the root bone, that anything moves.
         self.moved = [frozenset[int]()] * len(rows)
         self.bases = [-1] * len(rows)  # (R,) the constraint on whose bone the figure stands, or -1
@@ -215,6 +217,10 @@ class PlantedFrames:
                 held[k] = ground.lying(held[k], place, c, constraint.holds.rotation)
         assert not np.isnan(held).any()
         self.anchors[rows, c] = held
+        has_target = ~np.isnan(rotations[:, :1])
+        heads, turns = seen(held, self.worlds[rows])
+        self.held_heads[rows, c] = np.where(has_target, targets.points[places, c], heads)
+        self.held_rotations[rows, c] = np.where(has_target, rotations, unit(turns, axis=-1))
 
     def _release(self, held: Array, rows: Rows, c: int, poses: JointPoses) -> None:
         """Let components of places (R, 4, 4) that are not held follow the animation, in place; see `hold`."""
@@ -232,15 +238,6 @@ class PlantedFrames:
             held[:, 2, 3] = animated[:, 2, 3]
         if not constraint.holds.rotation:
             held[:, :3, :3] = animated[:, :3, :3]
-
-    def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
-        """(R, 3) heads and (R, 4) unit rotations of a planted bone, armature space."""
-        places, targets = self.rows[rows], self.bake_frames.targets
-        heads, rotations = seen(self.anchors[rows, c], self.worlds[rows])
-        has_target = ~np.isnan(targets.rotations[places, c, 0])
-        heads[has_target] = targets.points[places[has_target], c]
-        rotations[has_target] = targets.rotations[places[has_target], c]
-        return heads, unit(rotations, axis=-1)
 
     def store(self) -> None:
         """Store everything in the bake's frames."""
@@ -336,18 +333,20 @@ class _GroupSolver:
             else:
                 runs.append([segment])
         for run in runs:
-            bases = []
+            bases, continued = [], []
             for k in range(len(run)):
                 run[k] = self._started(run[k])
-                bases.append(self._base(run[k]))
+                continued.append(self._continued(run[k]))
+                bases.append(self._base(run[k], continued[-1]))
                 if k + 1 < len(run):
-                    self._predict(run[k], run[k + 1], bases[-1])
+                    self._predict(run[k], run[k + 1], bases[-1], continued[-1])
             if run[0].active:
                 yield from self._solve_run(run, bases)
             for k, segment in enumerate(run):
                 if k > 0:  # the segment before is solved by now
                     segment = replace(segment, released=self._released(segment))
-                self._finish(segment)
+                    continued[k] = self._continued(segment)
+                self._finish(segment, continued[k])
         if self.chains.keeps_body:
             for before, segment in pairwise(segments):
                 self._come_down(before, segment)
@@ -548,7 +547,9 @@ class _GroupSolver:
         limits = frames.bake_frames.limits[int(frames.rows[first])]
         return ContactSegment(first, last, key, active, planted, limits, moves, moved)
 
-    def _predict(self, segment: ContactSegment, after: ContactSegment, base: JointPoses) -> None:
+    def _predict(
+        self, segment: ContactSegment, after: ContactSegment, base: JointPoses, continued: JointPoses
+    ) -> None:
         """Predict the end of a segment, for the start of the segment after it."""
         last = replace(segment, first=segment.last)
         with_target = {c for c in after.planted if self.frames.has_target(after.first, c)}
@@ -556,7 +557,7 @@ class _GroupSolver:
             batch = self._batch(last, last.rows, base.at([-1]), replace(self.settings, smoothness=0.0))
             result_of(solve_batches([batch]))
             self._keep(last, last.rows, batch)
-        self._finish(last)
+        self._finish(last, continued.at([-1]))
 
     def _started(self, segment: ContactSegment) -> ContactSegment:
         """A segment that starts from the end of the segment before it."""
@@ -664,10 +665,10 @@ class _GroupSolver:
 
     # Poses --------------------------------------------------------------------------------------------------
 
-    def _base(self, segment: ContactSegment) -> JointPoses:
+    def _base(self, segment: ContactSegment, continued: JointPoses) -> JointPoses:
         """The reference poses of a segment; plants its bones, of which the first is the base."""
         frames, rows = self.frames, segment.rows
-        poses, joints = self._continued(segment), [*segment.fading, *segment.carried]
+        poses, joints = continued.at(slice(None)), [*segment.fading, *segment.carried]
         if joints:
             poses.rotations[:, joints] = frames.animated.rotations[rows][:, joints]
             back = {j: (frame, segment.turns[j]) for j, frame in segment.fading.items()}
@@ -699,7 +700,8 @@ class _GroupSolver:
         base, frames = self.stands_on(segment), self.frames
         if base >= 0:
             skeleton = frames.bake_frames.skeleton
-            tip, held = skeleton.index(frames.constraints[base].tip), frames.held_targets(rows, base)
+            tip = skeleton.index(frames.constraints[base].tip)
+            held = frames.held_heads[rows, base], frames.held_rotations[rows, base]
             placed(poses, skeleton, frames.bones.at(rows), self.chains.root_bone, tip, held)
 
     def _put(self, stored: JointPoses, rows: Rows, poses: JointPoses) -> None:
@@ -719,10 +721,9 @@ class _GroupSolver:
             if base >= 0:
                 frames.states[row][base] = REACHED
 
-    def _finish(self, segment: ContactSegment) -> None:
+    def _finish(self, segment: ContactSegment, continued: JointPoses) -> None:
         """Store the keyed poses of a solved segment, from whose end the next one starts."""
         frames, rows, base, last = self.frames, segment.rows, self.stands_on(segment), segment.last
-        continued = self._continued(segment)
         keyed = continued.at(slice(None))
         if segment.active:
             influences = np.zeros(keyed.rotations.shape[:2])
@@ -792,7 +793,8 @@ class _GroupSolver:
             base = JointPoses(bake_frames.reference[places], base.translations)
         targets = batch.targets.copy()
         for c in first.planted:
-            targets.points[:, c], targets.rotations[:, c] = frames.held_targets(rows, c)
+            targets.points[:, c] = frames.held_heads[rows, c]
+            targets.rotations[:, c] = frames.held_rotations[rows, c]
         return replace(
             batch,
             constraints=self._held_constraints(skeleton, first.planted),
@@ -811,14 +813,15 @@ class _GroupSolver:
         Of two constraints that plant one bone the first holds it. Where the body follows planted bones, a
         chain with a pole ends below the root bone. Its bend must not move the legs.
         """
-        constraints = self.frames.constraints
+        constraints, changed = self.frames.constraints, []
+        if not planted:
+            return constraints
         tips = [constraints[c].tip for c in planted]
         twice = {c for k, c in enumerate(planted) if tips[k] in tips[:k]}
-        later, changed = 1 if planted else 0, []
         for c, constraint in enumerate(constraints):
             if not constraint.kind.plants or c in twice:
-                constraint = replace(constraint, priority=constraint.priority + later)
-            if constraint.pole_target and planted and not self.chains.keeps_body:
+                constraint = replace(constraint, priority=constraint.priority + 1)
+            if constraint.pole_target and not self.chains.keeps_body:
                 chain = skeleton.chain(constraint.tip, constraint.chain_length)
                 if chain[0] == self.chains.root_bone and len(chain) > 1:
                     constraint = replace(constraint, chain_length=len(chain) - 1)

@@ -48,8 +48,8 @@ from .shot import Task
 
 BLOCK = 256
 """Frames whose matrices are kept until they are converted at once."""
-SAME = 1e-6
-"""Rounding of a bone's length, as a part of it."""
+SAME = 1e-5
+"""Rounding of a played bone's length, as a part of it; six bones from the root of a human it is 3e-6."""
 ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
@@ -290,7 +290,8 @@ class _PlaybackSamples:
         self._tips = [bones.find(bake_frames.constraints[c].tip) for c in planting]
         self.planted: dict[int, Array] = {c: np.empty((count, 4, 4)) for c in planting}
         rows = np.searchsorted(bake_frames.frames, frames).clip(max=len(bake_frames.frames) - 1)
-        self.signs = np.sign(bake_frames.bones.stretches)[rows]  # of scales, between keys of the next key
+        # Signs of scales, and lengths; between keys those of the next key.
+        self.signs, self.known = np.sign(bake_frames.bones.stretches)[rows], bake_frames.lengths[rows]
 
     def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
         """Store the next frame that `playing` has shown."""
@@ -342,10 +343,9 @@ class _PlaybackSamples:
         poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames], sizes = _turns(poses, self.signs[frames])
-        lengths = self.lengths * sizes[..., 1]
+        lengths, known = self.lengths * sizes[..., 1], self.known[frames]
         # Rounding is removed, as frames with equal lengths are measured at once.
-        first = self.shown.lengths[0] if frames.start else lengths[0]
-        self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
+        self.shown.lengths[frames] = np.where(np.abs(lengths - known) <= SAME * known, known, lengths)
 
 
 def _turns(poses: Array, signs: Array) -> tuple[Array, Array]:

@@ -158,7 +158,7 @@ class _Shot(NamedTuple):
 
 
 def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | None]]:
-    """Evaluate all frames, and the frame after the range, if it is valid."""
+    """Evaluate all frames, and the frame after the range, if it is valid and may close a loop."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
@@ -181,8 +181,9 @@ def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | No
     if shared is not None:
         yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", next_frame=beyond)
     bake_frames = _bake_frames(task, blocks, shot.solved)
-    with suppress(RigError):  # a target may be invalid beyond the range
-        return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))
+    if bake_frames.tracks is None:  # with planted bones `note_loop` does not look at it
+        with suppress(RigError):  # a target may be invalid beyond the range
+            return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))
     return bake_frames, None
 
 

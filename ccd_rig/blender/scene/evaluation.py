@@ -548,8 +548,8 @@ class Playback:
         """
         times = [played.frame for played in frames]
         numbers = np.array([played.numbers for played in frames])
-        places = np.array([played.places for played in frames])
-        targets = self._reader.rows(times, worlds, places, numbers)
+        places = stacked(chain.from_iterable(played.places for played in frames))
+        targets = self._reader.rows(times, worlds, places.reshape(len(frames), -1, 4, 4), numbers)
         influences = self._reader.influences(times, numbers)
         return targets, effective_influences(self._reader.armature_object, self._constraints, influences)[0]
 
