@@ -29,7 +29,7 @@ from ..ccd_rig.blender.farm.shots import Shot
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_kinds import value_of
+from ..ccd_rig.blender.properties.constraint_kinds import SINGLE_PASS, value_of
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
@@ -428,9 +428,11 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 # Solving the present frame ----------------------------------------------------------------------------------
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
+TURNED_ONCE = "TURNED_ONCE"
 WORDS = {
     REACHED: "Reached",
     SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    TURNED_ONCE: "Not reached: its method turns each bone once. Loop may come nearer",
     SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
     SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
     EASED: "Reached, eased short of straight",
@@ -484,8 +486,8 @@ def _words(
     """Return level and words of the report, with the largest error in metres and degrees."""
     result, scale = posed.result, max(abs(each) for each in active_rig(context).matrix_world.to_scale())
     is_missed = result.status is not SolveStatus.CONVERGED
-    worst, name, state = max(
-        zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
+    worst, constraint, state = max(
+        zip(result.errors, posed.constraints, posed.states, strict=True),
         key=lambda row: (
             # Of targets that are missed, none that gives way for them is named.
             not (is_missed and row[2] in (EASED, GAVE_WAY)),
@@ -494,7 +496,7 @@ def _words(
             ),
         ),
     )
-    turned = any(error.angle > 0.0 for error in result.errors)
+    turned, name = any(error.angle > 0.0 for error in result.errors), constraint.name
     angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
     miss = f"{two_digits(worst.distance * scale * metres_per_unit(context.scene))} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
@@ -502,6 +504,8 @@ def _words(
     level, ended = "WARNING", result.status.name
     if result.status is SolveStatus.CONVERGED:
         level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
+    elif result.status is SolveStatus.STALLED and constraint.method in SINGLE_PASS:
+        ended = TURNED_ONCE
     return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
 
 

@@ -24,6 +24,7 @@ from .. import atomic_write
 from ..bake import report
 from ..farm import results
 from ..keys.channels import newer_than_blender
+from ..languages.translation import of_bones
 from ..registration import field_help
 
 COMMAND = "ccd_rig"
@@ -90,7 +91,7 @@ def report_alone(options: argparse.Namespace) -> Iterator[None]:
 
 def complain(words: str) -> None:
     """Print lines on standard error."""
-    print(_lines(words), file=sys.stderr, flush=True)
+    print(_lines(of_bones(words)), file=sys.stderr, flush=True)
 
 
 def warn(words: str) -> None:

@@ -335,6 +335,25 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         "Whether a set-up has made the slide: it goes with the last constraint that may use it",
         options={"HIDDEN"},
     )
+    stiffness_made: STORED.number(
+        "Stiffness Made",
+        "The Stiffness that a set-up has given, 0 for none: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
+    start_rotation: STORED.vector(
+        "Start Rotation",
+        "Quaternion from which the bone starts without animation, as Blender's IK had it; zero for rest",
+        size=4,
+        default=(0.0,) * 4,
+        options={"HIDDEN"},
+    )
+    start_before: STORED.vector(
+        "Before Start Rotation",
+        "What the rotation of the bone was before it got its Start Rotation",
+        size=4,
+        default=(0.0,) * 4,
+        options={"HIDDEN"},
+    )
     coupled_offsets: STORED.rows(
         "Coupled Offsets",
         "Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
