@@ -627,6 +627,8 @@ def choice_of(rig: bpy.types.Object) -> WalkChoice:
 
 SLIDES, SINKS = 5e-4, 2e-3
 """Metres of a slide, and of a sole in or above the ground, that cause a warning."""
+FASTER = 1.5
+"""Turns and jerk beside those of the cycle that cause one: half as much again is seen as another motion."""
 
 
 def lines(done: Walked) -> tuple[str, ...]:
@@ -665,6 +667,15 @@ def warnings(done: Walked) -> tuple[str, ...]:
         told.append(
             f"Legs are too short for their feet in {measures.stretched} frames, by "
             f"{1000.0 * measures.missed:.0f} mm at most: lower Stride, or make the way flatter"
+        )
+    pairs = (measures.turn, measures.cycle_turn), (measures.bend, measures.cycle_bend)
+    most = max((each / usual for each, usual in pairs if usual > 0.0), default=0.0)
+    jerk = measures.jerk / measures.cycle_jerk if measures.cycle_jerk > 0.0 else 0.0
+    if max(most, jerk) > FASTER:
+        told.append(
+            f"Bones turn {most:.1f} times as fast as in the cycle, feet jerk {jerk:.1f} times as much; in it "
+            f"feet are down {100.0 * done.cycle.down:.0f} % of the time: lower Stride, choose a slower cycle "
+            "or one whose feet are down longer, or lead the curve over flatter ground"
         )
     if measures.slide > SLIDES:
         told.append(f"Planted balls slide {1000.0 * measures.slide:.1f} mm")

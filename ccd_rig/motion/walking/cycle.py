@@ -201,6 +201,12 @@ class Cycle:
         return self.speed * self.stride_time
 
     @property
+    def down(self) -> float:
+        """Part of the period in which a foot is down, on average."""
+        spans = [each.last - each.first + self.step for foot in self.feet.values() for each in foot.stances]
+        return sum(spans) / (self.period * len(self.feet))
+
+    @property
     def leg(self) -> float:
         """Metres of the shortest leg."""
         return min(leg.length for leg in self.legs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
@@ -400,6 +401,21 @@ def test_a_foot_that_slides_in_the_cycle_is_planted(walk):
     assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
     assert done.measures.slide < 5e-4
     assert not any("Never down" in each for each in walk.warnings(done))
+
+
+def test_bones_that_turn_much_faster_than_in_the_cycle_are_told(walk):
+    """With how long feet are down in it, which is 0.6 of the time, and what helps."""
+    done = done_of(walk, spider(), curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0)))
+    assert not walk.warnings(done)
+    cycle_turn, cycle_jerk = done.measures.cycle_turn, done.measures.cycle_jerk
+    for changed, words in (
+        ({"turn": 4.11 * cycle_turn}, "Bones turn 4.1 times as fast as in the cycle"),
+        ({"jerk": 2.31 * cycle_jerk}, "feet jerk 2.3 times as much"),
+    ):
+        measures = dataclasses.replace(done.measures, **changed)
+        (told,) = walk.warnings(dataclasses.replace(done, measures=measures))
+        assert words in told and "lower Stride, choose a slower cycle" in told
+        assert float(told.split("down ")[1].split(" %")[0]) == pytest.approx(60.0, abs=6.0)
 
 
 def test_a_foot_that_is_never_down_is_told(walk):
