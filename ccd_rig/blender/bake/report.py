@@ -762,7 +762,8 @@ class BakeReport:
             more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
             yield f"{self.helped[0].words()}{more}"
         yield "" if self.loop is None else self.loop.words()
-        yield self.advice().removeprefix("Bone ")
+        if (turn := self.largest_jump()) is not None:
+            yield f"'{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
         if self.from_rest:
             first, others = self.from_rest[0], len(self.from_rest) - 1
             who = f"'{first}'" + (f" and {others} more" if others else "")
