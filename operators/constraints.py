@@ -12,7 +12,7 @@ from ..ccd_rig.blender.bake.frame_selection import key_time
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
-from ..ccd_rig.blender.properties.active_rig import active_rig, keep_overrides
+from ..ccd_rig.blender.properties.active_rig import active_rig, is_from_library, keep_overrides
 from ..ccd_rig.blender.properties.constraint_kinds import KIND_ITEMS, KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
@@ -218,8 +218,7 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     @staticmethod
     @command.after(command.no_active_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        rig = active_rig(context)
-        if constraint_list.is_from_library(rig, rig.ccd_rig.active_index):
+        if is_from_library(constraint_list.active(active_rig(context)), "constraints"):
             return "This constraint comes from the library's file: disable it here, or remove it there"
         return ""
 
@@ -253,7 +252,7 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         constraints = rig.ccd_rig.constraints
-        places = [k for k in range(len(constraints)) if not constraint_list.is_from_library(rig, k)]
+        places = [k for k, row in enumerate(constraints) if not is_from_library(row, "constraints")]
         targets = [target for k in places for target in new_constraints.of_row(constraints[k])]
         _require_editable(context, targets)
         for place in reversed(places):

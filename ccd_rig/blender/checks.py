@@ -621,9 +621,8 @@ def constraint_problems(
             armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
         )
     yield from number_problems(constraint)
-    if constraint.influence == 0.0 and not constraint_list.is_animated(
-        armature_object, constraint, "influence"
-    ):
+    path = constraint.path_from_id("influence")
+    if constraint.influence == 0.0 and not channels.is_moved(armature_object, path):
         yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
     if kind.plants:
         figure = figure or body_of(armature_object)

@@ -52,7 +52,7 @@ from .figures.role import Part, Role, Side
 from .keys import channels
 from .keys.keyframes import MERGE_DISTANCE
 from .properties import constraint_list, renamed_bones
-from .properties.active_rig import is_group, keep_overrides
+from .properties.active_rig import is_group, keep_overrides, with_settings
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
@@ -791,7 +791,7 @@ def follow(
                 _edited.add(uid)
                 if uid not in _bone_settings:
                     keep(armature_object)
-                bones = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+                bones = with_settings(armature_object.pose.bones)
                 if settings := {bone.name: values_of(bone.ccd_rig) for bone in bones}:
                     _bone_settings.setdefault(uid, {}).update(settings)
         elif (uid in _edited or uid in _bone_settings) and not is_isolated(scene):

@@ -18,7 +18,7 @@ from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import BoneKeys, Destination, repeated_bones
+from ..keys.writer import ChannelKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
 from ..scene.evaluation import metres_per_unit
@@ -199,7 +199,7 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
         reducing = reduce_steps(task, motion.bake_frames, motion.keyed, keys)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
-    plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
+    plays = switches.switch_plays(scene, armature_object, {each.group for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
@@ -240,7 +240,7 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
             *_repeated(armature_object, keys, settings.destination),
             *filter(None, [why_plain()]),
         ),
-        switched_to_fk=tuple(each.bone for each in to_fk),
+        switched_to_fk=tuple(each.group for each in to_fk),
     ).scaled(metres_per_unit(scene))
     keyed_bones = [ready.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
@@ -249,12 +249,12 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
 
 
 def _repeated(
-    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], destination: Destination
+    armature_object: bpy.types.Object, keys: Sequence[ChannelKeys], destination: Destination
 ) -> Iterator[str]:
     """Yield a warning if the modifier Cycles repeats baked frames."""
     if destination is Destination.NLA_STRIP:  # the strip has F-curves without modifiers
         return
-    bones = repeated_bones(armature_object, [(each.bone, each.channel) for each in keys])
+    bones = repeated_bones(armature_object, [(each.group, each.channel) for each in keys])
     if bones:
         more = f" and {len(bones) - 1} more" if len(bones) > 1 else ""
         yield f"Bone '{bones[0]}'{more}: the modifier Cycles repeats what is baked in every turn"

@@ -24,7 +24,7 @@ from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Ended, T, Work, advance
 from ..keys import channels
-from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
+from ..keys.writer import ChannelKeys, Destination, write
 from ..properties.stored_poses import MODE
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
@@ -39,7 +39,7 @@ from .shot import Task
 from .start import Values
 
 
-def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[BoneKeys]]:
+def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[ChannelKeys]]:
     """Keys of all moved channels at all frames, in the time of keys; yields per bone."""
     armature_object, settings = task.armature_object, task.settings
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
@@ -56,7 +56,9 @@ def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[Bo
     rotated = set(rotated_joints(bake_frames))
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, rotations_at, strict=True):
         yield
-        places = [BoneKeys(bone, "location", times, locations[j], interpolation)] if j in locations else []
+        path, places = pose_bone.path_from_id, list[ChannelKeys]()
+        if j in locations:
+            places = [ChannelKeys(bone, path("location"), times, locations[j], interpolation)]
         if j not in rotated:
             keys += places
             continue
@@ -64,19 +66,19 @@ def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[Bo
         held = rotation_modes.locked_angles(pose_bone, (limits[j] for limits in bake_frames.limits))
         previous, later = before.get((bone, channel)), after.get((bone, channel))
         values, twin = rotation_modes.values_between(mode, rotations, previous, later, held)
-        keys += [BoneKeys(bone, channel, times, values, interpolation, twin), *places]
+        keys += [ChannelKeys(bone, path(channel), times, values, interpolation, twin), *places]
     return keys
 
 
 def write_keys(
-    task: Task, keys: Sequence[BoneKeys], switches: Sequence[PropertyKeys], undo: ExitStack
+    task: Task, keys: Sequence[ChannelKeys], switches: Sequence[ChannelKeys], undo: ExitStack
 ) -> Work[bpy.types.Action]:
     """Write the keys, and note the source of a new action; `undo` gets the callbacks that take it back."""
     armature_object, time, settings = task.armature_object, key_time(task.scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
     original = channels.action_of(armature_object)
-    bones = [each.bone for each in keys]
+    bones = [each.group for each in keys]
     pose = _without_keys(armature_object, bones, task.start.values)
     is_by_strips = start.moved_by_strips(armature_object, bones)
     yield
@@ -136,13 +138,13 @@ class _Channel:
 
     joint: int  # its index
     kind: str  # rotation mode, or `PLACE`
-    keys: BoneKeys  # a key on every frame
+    keys: ChannelKeys  # a key on every frame
     shifts: Array | None  # (F, 3, 3) location channel to the joint's translations; None for rotations
 
 
 def reduce_steps(
-    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
-) -> Steps[tuple[list[BoneKeys], Motion]]:
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[ChannelKeys]
+) -> Steps[tuple[list[ChannelKeys], Motion]]:
     """Choose which keys to keep.
 
     Args:
@@ -162,8 +164,8 @@ def reduce_steps(
 
 
 def _thin(
-    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
-) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[ChannelKeys]
+) -> Generator[float, None, tuple[list[ChannelKeys], Motion]]:
     """Like `reduce_steps`; yields the share of work that is done, 0 to 1."""
     settings, channels = task.settings, [_channel(task.armature_object, bake_frames, each) for each in keys]
     first, wide = _tolerances(bake_frames, motion, channels, settings)
@@ -200,10 +202,10 @@ def _share(work: Generator[float, None, T], begin: float, size: float) -> Genera
     return part.result
 
 
-def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: BoneKeys) -> _Channel:
-    joint = bake_frames.skeleton.index(keys.bone)
+def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: ChannelKeys) -> _Channel:
+    joint = bake_frames.skeleton.index(keys.group)
     if keys.channel != "location":
-        return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
+        return _Channel(joint, armature_object.pose.bones[keys.group].rotation_mode, keys, None)
     if joint in bake_frames.located:
         return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.located.index(joint)])
     return _Channel(joint, PLACE, keys, bake_frames.planted_tracks.shifts)

@@ -28,6 +28,7 @@ from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, bend_sides, chain_bend, forward_kinematics
 from ..keys import channels, keyframes, writer
+from ..keys.writer import ChannelKeys
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
 from ..properties.constraint_values import AXES, Constraint, TargetSample
@@ -148,9 +149,11 @@ def key_targets(
             for frame, (wanted, world) in zip(frames, samples, strict=True):
                 seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
                 locals_.append(_local(each, seen, constraints, wanted, world))
-        values = {each.path(name): _values(each, name, locals_, times, time) for name in each.channels()}
-        group = each.bone or "Object Transforms"
-        writer.write_in_place(each.thing, group, times, values, interpolation, undo, time)
+        group, keys = each.bone or "Object Transforms", list[ChannelKeys]()
+        for name in each.channels():
+            values, twin = _values(each, name, locals_, times, time)
+            keys.append(ChannelKeys(group, each.path(name), times, values, interpolation, twin))
+        writer.write_in_place(each.thing, keys, undo, time)
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             scale = float(np.abs(np.array(world.to_3x3())).max())
@@ -383,9 +386,8 @@ def shift_over(
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
-    writer.write_in_place(
-        rig, constraint.name, every * time, {path: (values, None)}, interpolation, undo, time
-    )
+    keys = ChannelKeys(constraint.name, path, every * time, values, interpolation)
+    writer.write_in_place(rig, [keys], undo, time)
 
 
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:

@@ -26,8 +26,7 @@ from ..keys.channels import (
     idle_bags,
 )
 from ..registration import Handlers
-from . import active_rig
-from .active_rig import keep_overrides, linked_reference
+from .active_rig import is_from_library, keep_overrides, linked_reference, rigs_with_settings
 from .names import named
 
 JOINED = 1e-3
@@ -189,24 +188,12 @@ def order_kept_in(actions: Sequence[str]) -> str:
     )
 
 
-def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a constraint comes from the library of an override: Blender keeps it at its place."""
-    return active_rig.is_from_library(armature_object, "constraints", index)
-
-
-def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
-    """Whether the present action or a driver animates a field of a constraint; the NLA is left out."""
-    path = f"{constraint.path_from_id()}.{field}"
-    curves = (*drivers_of(armature_object), *fcurves_of(armature_object))
-    return any(curve.data_path == path for curve in curves)
-
-
 def require_local(armature_object: bpy.types.Object, index: int) -> None:
     """Raise RigError, which names the constraint, if it comes from the library of an override."""
-    if is_from_library(armature_object, index):
-        name = armature_object.ccd_rig.constraints[index].name
+    row = armature_object.ccd_rig.constraints[index]
+    if is_from_library(row, "constraints"):
         raise RigError(
-            f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
+            f"constraint '{row.name}' comes from the library that '{armature_object.name}' overrides: "
             "it can be disabled here, but removed or moved only in the library's file"
         )
 
@@ -228,8 +215,7 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
         armature_object.driver_remove(path)
     for driver, row, field in changed(drivers_of(armature_object)):
         driver.data_path = f"ccd_rig.constraints[{row}].{field}"
-    others = (obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != armature_object)
-    is_only = not any(obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints) for obj in others)
+    is_only = not any(len(rig.ccd_rig.constraints) for rig in rigs_with_settings() if rig != armature_object)
     bags = [(*pair, True) for pair in every_bag(armature_object)]
     bags += [(*pair, is_only) for pair in idle_bags(armature_object)]
     left = set()
@@ -284,10 +270,9 @@ def follow_orders(*_arguments: object) -> None:
 
 def _overrides() -> Iterator[bpy.types.Object]:
     """Yield the overrides of armatures that have constraints."""
-    for obj in bpy.data.objects:
-        is_override = obj.type == "ARMATURE" and linked_reference(obj) is not None
-        if is_override and obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints):
-            yield obj
+    for rig in rigs_with_settings():
+        if linked_reference(rig) is not None and len(rig.ccd_rig.constraints):
+            yield rig
 
 
 def _saved_order(armature_object: bpy.types.Object) -> list[str]:
@@ -331,7 +316,7 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
         )
     require_no_tweak(armature_object)
     for constraint in constraints:
-        path = _influence_path(constraint)
+        path = constraint.path_from_id(INFLUENCE)
         where = f"Constraint '{constraint.name}': Influence"
         if any(driver.data_path == path for driver in drivers_of(armature_object)):
             raise RigError(f"{where} has a driver: remove it, or disable the constraint")
@@ -409,9 +394,5 @@ def planted_spans(constraint: Any, time: float) -> list[tuple[int, int | None]]:
 
 def influence_curve(constraint: Any) -> Any | None:
     """Return the F-curve of a constraint's influence in the present action, or None."""
-    path = _influence_path(constraint)
+    path = constraint.path_from_id(INFLUENCE)
     return next((curve for curve in fcurves_of(constraint.id_data) if curve.data_path == path), None)
-
-
-def _influence_path(constraint: Any) -> str:
-    return f"{constraint.path_from_id()}.{INFLUENCE}"

@@ -20,7 +20,7 @@ from ...limits.shapes import Comfort, Slide
 from ...skeleton.joints import CoupledOffset, Joint
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED, Handlers
-from .active_rig import keep_overrides, linked_reference
+from .active_rig import keep_overrides, linked_reference, with_settings
 from .limits import CCD_RIG_PG_limit, limit_of, named_value
 
 WIDEST = 2.0 * math.pi
@@ -187,8 +187,8 @@ def name_all(*_arguments: object) -> None:
     """Name the rows that scripts have added, before a file is saved."""
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.library is None:
-            for bone in obj.pose.bones:
-                if bone.is_property_set("ccd_rig") and len(bone.ccd_rig.coupled_offsets):
+            for bone in with_settings(obj.pose.bones):
+                if len(bone.ccd_rig.coupled_offsets):
                     name_rows(bone)
 
 
@@ -212,9 +212,8 @@ def followers(armature_object: bpy.types.Object, chains: Collection[str]) -> lis
     """Return the bones outside of chains, such as kneecaps, with an offset that a bone of a chain drives."""
     return [
         bone.name
-        for bone in armature_object.pose.bones
+        for bone in with_settings(armature_object.pose.bones)
         if bone.name not in chains
-        and bone.is_property_set("ccd_rig")  # reading a group creates it
         and any(row.driver in chains for row in bone.ccd_rig.coupled_offsets if row.driver)
     ]
 
@@ -374,8 +373,7 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
 
 def masses(armature_object: bpy.types.Object) -> dict[str, float]:
     """Return the masses that are not 0 by bone. They may be invalid: the core refuses these by name."""
-    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
-    stored = {bone.name: bone.ccd_rig.mass for bone in settings}
+    stored = {bone.name: bone.ccd_rig.mass for bone in with_settings(armature_object.pose.bones)}
     return {bone: mass for bone, mass in stored.items() if mass != 0.0}
 
 

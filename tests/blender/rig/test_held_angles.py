@@ -19,11 +19,6 @@ NEAR_LOCK = (0.0, 1e-9, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.1, 1.0)
 SOME_LOCKED = [locks for n in (1, 2) for locks in itertools.combinations(range(3), n)]
 
 
-@pytest.fixture
-def modes(ext):
-    return ext.module("ccd_rig.blender.rig.rotation_modes")
-
-
 def rotation(mode, angles):
     """One turn after the other, in double precision: the order that the mode's letters give."""
     halves = 0.5 * np.asarray(angles, float)
