@@ -59,6 +59,7 @@ from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named, sentence
+from .properties.new_constraints import STARTS
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from .properties.retarget_group import LAST_FRAME
 from .registration import Handlers
@@ -67,8 +68,8 @@ from .scene.isolation import is_isolated
 
 Values = dict[str, Any]
 
-NOTES = ("rna_type", "known_as")
-"""Fields that are no settings: they are neither read nor written."""
+NOTES = ("rna_type", "known_as", *STARTS)
+"""Fields that are no settings, or of this rig's axes alone: they are neither read nor written."""
 
 
 def values_of(group: bpy.types.PropertyGroup) -> Values:

@@ -174,7 +174,7 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
     """Each target and pole once, parents first. The first of constraints that share one decides its place.
 
     Raises:
-        RigError: there is none, or a constraint moves one.
+        RigError: there is none, or one cannot be edited, or a constraint moves it.
     """
     placed: dict[tuple[bpy.types.Object, str], _Placed] = {}
     for c, row in enumerate(constraints):
@@ -198,6 +198,11 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
         if not each.thing.is_editable:
             raise RigError(
                 f"Target {each.name} is linked from a library: make a library override of it first"
+            )
+        if channels.is_system_override(each.thing):
+            raise RigError(
+                f"Target {each.name} is an override that is not editable: "
+                "use Library Override > Make > Selected first"
             )
         acting = next((c for c in each.owner.constraints if not c.mute and c.influence > 0.0), None)
         if acting is not None:

@@ -148,10 +148,10 @@ def _label(fcurve: bpy.types.FCurve) -> str:
 
 def _edit_obstacles(armature_object: bpy.types.Object) -> Iterator[str]:
     where = f"Armature '{armature_object.name}'"
-    override, library = armature_object.override_library, armature_object.library
+    library = armature_object.library
     if library is not None:
         yield f"{where} is linked from '{library.filepath}': make a library override of it first"
-    elif override is not None and override.is_system_override:
+    elif channels.is_system_override(armature_object):
         yield f"{where} is an override that is not editable: use Library Override > Make > Selected first"
 
 

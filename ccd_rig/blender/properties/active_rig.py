@@ -14,6 +14,7 @@ from typing import Any
 
 import bpy
 
+from ..keys.channels import is_system_override
 from ..registration import Handlers
 
 _latest: list[bpy.types.Object] = []
@@ -58,10 +59,14 @@ def rigs_with_settings() -> Iterator[bpy.types.Object]:
 
 
 def linked(rig: bpy.types.Object) -> str:
-    """Say why a rig cannot be edited (it is linked); empty if it can."""
-    if rig.is_editable:
-        return ""
-    return f"'{rig.name}' is linked from a library: make a library override of it first"
+    """Say why a rig cannot be edited (it is linked, or an override for Blender alone); empty if it can."""
+    if not rig.is_editable:
+        return f"'{rig.name}' is linked from a library: make a library override of it first"
+    if is_system_override(rig):
+        return (
+            f"'{rig.name}' is an override that is not editable: use Library Override > Make > Selected first"
+        )
+    return ""
 
 
 def linked_reference(owner: Any) -> Any | None:

@@ -132,7 +132,7 @@ def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     return rows[index]
 
 
-def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
+def add_point(pose_bone: bpy.types.PoseBone, index: int) -> None:
     """Append a point to a coupled offset, beyond the last one and with the same shift.
 
     Raises:
@@ -145,7 +145,6 @@ def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     point.angle, point.shift = angle, shift
     name_rows(pose_bone)
     keep_overrides(pose_bone.id_data)
-    return point
 
 
 def name_rows(pose_bone: bpy.types.PoseBone) -> None:
@@ -334,6 +333,25 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     slide_is_made: STORED.boolean(
         "Slide Is Made",
         "Whether a set-up has made the slide: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
+    stiffness_made: STORED.number(
+        "Stiffness Made",
+        "The Stiffness that a set-up has given, 0 for none: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
+    start_rotation: STORED.vector(
+        "Start Rotation",
+        "Quaternion from which the bone starts without animation, as Blender's IK had it; zero for rest",
+        size=4,
+        default=(0.0,) * 4,
+        options={"HIDDEN"},
+    )
+    start_before: STORED.vector(
+        "Before Start Rotation",
+        "What the rotation of the bone was before it got its Start Rotation",
+        size=4,
+        default=(0.0,) * 4,
         options={"HIDDEN"},
     )
     coupled_offsets: STORED.rows(
