@@ -234,6 +234,27 @@ def active_constraint(rig: bpy.types.Object) -> Any:
     return row
 
 
+def require_visible(context: bpy.types.Context, thing: bpy.types.Object) -> None:
+    """Raise RigError if an object is not visible: Blender neither selects it nor changes its mode."""
+    if not thing.visible_get(view_layer=context.view_layer):
+        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
+
+
+def leave_mode(context: bpy.types.Context) -> str:
+    """Go to Object Mode; returns the mode of the active object before.
+
+    Raises:
+        RigError: the active object is in another mode, and hidden.
+    """
+    active = context.view_layer.objects.active
+    if active is None or active.mode == "OBJECT":
+        return "OBJECT"
+    require_visible(context, active)
+    mode: str = active.mode
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return mode
+
+
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
     """Names of the bones selected in Pose Mode, in the armature's order; none in other modes."""
     selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}

@@ -49,9 +49,8 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
     def run(self, context: bpy.types.Context) -> None:
         rig, path = active_rig(context), Path(bpy.path.abspath(self.filepath))
         active, selected = context.view_layer.objects.active, list(context.selected_objects)
-        mode = active.mode
         # Importers work in Object Mode, and select the imported objects.
-        bpy.ops.object.mode_set(mode="OBJECT")
+        mode = command.leave_mode(context)
         try:
             read = clips.read_source(path)
         finally:
@@ -61,7 +60,8 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
             for candidate in selected:
                 candidate.select_set(True)
             context.view_layer.objects.active = active
-            bpy.ops.object.mode_set(mode=mode)
+            if mode != "OBJECT":
+                bpy.ops.object.mode_set(mode=mode)
         group = rig.ccd_rig.retarget
         source, rate = read.armature, read.fps
         group.source, group.source_fps = source, rate

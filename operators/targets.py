@@ -63,12 +63,10 @@ def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
     """Select an object, or a bone of an armature object, alone.
 
     Raises:
-        RigError: it is not visible.
+        RigError: it is not visible, or the present object is hidden in its mode.
     """
-    if not thing.visible_get(view_layer=context.view_layer):
-        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
-    if context.object is not None and context.object.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
+    command.require_visible(context, thing)
+    command.leave_mode(context)
     bpy.ops.object.select_all(action="DESELECT")
     thing.select_set(True)
     context.view_layer.objects.active = thing

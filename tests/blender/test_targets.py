@@ -159,6 +159,16 @@ def test_a_hidden_target_is_said():
     assert bpy.context.mode == "POSE"
 
 
+def test_a_rig_that_was_hidden_in_pose_mode_is_said():
+    """Blender leaves no mode of a hidden object."""
+    rig = arms()
+    row = add(rig, "hand.L")
+    rig.hide_viewport = True
+    with pytest.raises(RuntimeError, match="Error: 'Rig' is hidden or not in this view layer: show it first"):
+        bpy.ops.ccd_rig.target_select()
+    assert bpy.context.object == rig and not row.target.select_get()
+
+
 def test_without_a_target_the_button_is_grey():
     rig = arms()
     add(rig, "hand.L").target = None

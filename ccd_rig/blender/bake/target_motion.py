@@ -412,12 +412,16 @@ def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
 
 
 def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
-    """Refuse a Target Offset with a driver, modifiers or extrapolation."""
+    """Refuse a Target Offset with a driver, in NLA strips, or with modifiers or extrapolation."""
     where = f"Constraint '{constraint.name}': Target Offset"
     if constraint.target is None:
         raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
     if any(driver.data_path == path for driver in channels.drivers_of(constraint.id_data)):
         raise RigError(f"{where} has a driver: remove it first")
+    animation = constraint.id_data.animation_data
+    strips = () if animation is None else channels.playing_strips(animation)
+    if any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip)):
+        raise RigError(f"{where} plays in NLA strips: mute them, and make their action the present one")
     for curve in curves:
         if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):
             raise RigError(

@@ -135,7 +135,7 @@ class Catalogue:
             self._entire(masked, message, depth)
             or self._without_edges(message, depth)
             or self._by_clauses(masked, depth)
-            or self._from_template(masked, depth, range(FEW_LETTERS))
+            or self._from_template(masked, depth, False)
         )
         if words is None:
             return None
@@ -146,12 +146,12 @@ class Catalogue:
         first = message[:1]
         other_case = (first.lower() if first.isupper() else first.upper()) + message[1:]
         words = self.exact.get(message) or self.exact.get(other_case)
-        return words or self._from_template(masked, depth, range(FEW_LETTERS, len(message) + 1))
+        return words or self._from_template(masked, depth, True)
 
-    def _from_template(self, masked: _Masked, depth: int, letters: range) -> str | None:
-        """Translate a message by the first matching template with a number of letters in a range."""
+    def _from_template(self, masked: _Masked, depth: int, is_specific: bool) -> str | None:
+        """Translate a message by the first matching template of those with, or without, FEW_LETTERS."""
         for template in self._templates:
-            if template.letters not in letters:
+            if (template.letters >= FEW_LETTERS) != is_specific:
                 continue
             match = template.match(masked.text)
             values = None if match is None else self._values(masked, template, match.groups(), depth)

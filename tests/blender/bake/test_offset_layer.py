@@ -153,3 +153,29 @@ def test_what_cannot_be_raised_is_told_and_stays(rig, channels):
     assert played(channels, rig).tolist() == before
     rig.ccd_rig.active_index = -1
     fails(raising, "No constraint is active", start=1, end=20)
+
+
+def test_an_offset_that_nla_strips_play_is_told_and_stays(rig, channels):
+    """The present action would replace it, by a shift of the value that the property has now."""
+    row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
+    for frame, height in ((1, 0.0), (40, 0.5), (80, 0.0)):
+        row.offset = (0.0, 0.0, height)
+        row.keyframe_insert("offset", frame=frame)
+    animation = rig.animation_data
+    track = animation.nla_tracks.new()
+    track.strips.new("Layer", 1, animation.action)
+    animation.action = None
+
+    def heights():
+        shown = []
+        for frame in (10, 36, 40, 44, 70):
+            scene.frame_set(frame)
+            shown.append(row.offset[2])
+        return shown
+
+    before = heights()
+    words = f"Constraint '{row.name}': Target Offset plays in NLA strips"
+    fails(bpy.ops.ccd_rig.offset_raise, words, distance=0.2, start=38, end=42, falloff=3)
+    assert animation.action is None and heights() == before
+    track.mute = True
+    assert bpy.ops.ccd_rig.offset_raise(distance=0.2, start=38, end=42, falloff=3) == {"FINISHED"}

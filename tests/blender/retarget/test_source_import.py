@@ -9,6 +9,7 @@ import struct
 import bpy
 import pytest
 import rigs
+from operator_calls import fails
 from retargeting import as_fbx
 
 BVH = """HIERARCHY
@@ -62,6 +63,18 @@ def test_a_bvh_file_becomes_the_source_with_its_rate(hero, clip):
     assert bpy.context.object is hero
     assert bpy.context.mode == "POSE"
     assert bpy.context.selected_objects == [hero]
+
+
+def test_a_rig_that_was_hidden_in_pose_mode_is_said(hero, clip):
+    """Importers work in Object Mode, and Blender leaves no mode of a hidden object."""
+    hero.hide_viewport = True
+    before = set(bpy.data.objects)
+    fails(
+        bpy.ops.ccd_rig.retarget_source_import,
+        f"'{hero.name}' is hidden or not in this view layer: show it first",
+        filepath=str(clip),
+    )
+    assert set(bpy.data.objects) == before and bpy.context.object == hero
 
 
 def test_a_blend_file_keeps_the_rate_of_the_scene(hero, tmp_path):
