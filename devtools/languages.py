@@ -106,8 +106,7 @@ def texts(root: Path) -> dict[str, str]:
                 continue
             for line, text in SourceTexts(drawing.tree(file)).texts():
                 if text not in keys and not _is_left_out(text):
-                    for each in _in_panel_words(text, name, root):
-                        places.setdefault(each, f"{name}:{line}")
+                    places.setdefault(_in_panel_words(text, name, root), f"{name}:{line}")
     return places | dict.fromkeys(MORE, "devtools/languages.py:1")
 
 
@@ -124,16 +123,15 @@ def _constants(file: Path) -> set[str]:
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and is_text(node)}
 
 
-def _in_panel_words(text: str, name: str, root: Path) -> tuple[str, ...]:
-    """Return a message of the core as the function `panel_words` changes it."""
-    if name != "ccd_rig/solvers/closed_forms.py":
-        return (text,)
-    tree = drawing.tree(root / "ccd_rig/blender/solve/methods.py")
-    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "panel_words")
-    loop = next(n for n in function.body if isinstance(n, ast.For))
-    for core, panel in ast.literal_eval(loop.iter):
-        text = text.replace(core, panel)
-    return (text,)
+def _in_panel_words(text: str, name: str, root: Path) -> str:
+    """Return a message of the core as the functions `panel_words` and `of_bones` change it."""
+    if name == "ccd_rig/solvers/closed_forms.py":
+        tree = drawing.tree(root / "ccd_rig/blender/solve/methods.py")
+        function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "panel_words")
+        loop = next(n for n in function.body if isinstance(n, ast.For))
+        for core, panel in ast.literal_eval(loop.iter):
+            text = text.replace(core, panel)
+    return text.replace("joint '", "bone '") if _is_core(name) else text
 
 
 def registered(package: str) -> set[str]:

@@ -18,7 +18,7 @@ from ..ccd_rig.blender import checks, live
 from ..ccd_rig.blender.atomic_write import real_folder
 from ..ccd_rig.blender.bake import bake, findings, report
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
-from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
+from ..ccd_rig.blender.bake.progress import Pace, Steps
 from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, REACHED, BakeReport, Finding, Fix, two_digits
 from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
 from ..ccd_rig.blender.bake.single_frame import SolvedFrame
@@ -29,7 +29,7 @@ from ..ccd_rig.blender.farm.shots import Shot
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_kinds import value_of
+from ..ccd_rig.blender.properties.constraint_kinds import SINGLE_PASS, value_of
 from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
@@ -42,7 +42,7 @@ from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.blender.scene.evaluation import metres_per_unit, shown_range
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.settings import PRESETS, Solver, SolverSettings, SolveStatus
-from ..ccd_rig.solvers.stepping import Ended, advance, result_of
+from ..ccd_rig.solvers.stepping import Items, result_of
 from . import command
 from .command import Command, FrameRange, active_constraint
 
@@ -80,10 +80,7 @@ class ModalCommand(Command):
         return {"RUNNING_MODAL"}
 
     def run(self, context: bpy.types.Context) -> None:
-        run = _Run(self.begin(context))
-        while not run.advance():
-            pass
-        self.finish(run.result)
+        self.finish(result_of(self.begin(context)))
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
@@ -104,7 +101,7 @@ class ModalCommand(Command):
         if not ended:
             return {"RUNNING_MODAL"}
         self.cancel(context)
-        self.finish(self._run.result)
+        self.finish(self._run.items.result)
         return {"FINISHED"}
 
     def cancel(self, context: bpy.types.Context) -> None:
@@ -117,8 +114,7 @@ class ModalCommand(Command):
 
 def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
     """Report the outcome of a bake; each message begins with `name`."""
-    warnings = list(report.warnings)
-    warnings += report.check.mismatches() if report.check is not None else ()
+    warnings = [*report.warnings, *report.mismatches()]
     if advice := report.advice():
         warnings.append(advice)
     for warning in warnings:
@@ -133,40 +129,29 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
     command.tell(level, name + words)
 
 
-@dataclasses.dataclass
 class _Run:
-    """State of a modal run: steps, last progress, pace, result, and time of the last redraw [s]."""
+    """State of a modal run: steps, their items, pace, and time of the last redraw [s]."""
 
-    steps: Steps[Any]
-    progress: Progress | None = None
-    pace: Pace = dataclasses.field(default_factory=Pace)
-    result: Any = None
-    shown: float = -REDRAW
-
-    def advance(self) -> bool:
-        """Take a step; whether it was the last."""
-        progress = advance(self.steps)
-        if isinstance(progress, Ended):
-            self.result = progress.result
-            return True
-        self.pace.take(progress)
-        self.progress = progress
-        return False
+    def __init__(self, steps: Steps[Any]) -> None:
+        self.steps, self.items, self._pace, self._shown = steps, Items(steps), Pace(), -REDRAW
+        self._left = iter(self.items)
 
     def advance_slice(self, context: bpy.types.Context, label: str) -> bool:
         """Take steps for `SLICE` seconds and show a label and the progress; whether the steps ended."""
         until = time.perf_counter() + SLICE
-        while time.perf_counter() < until:
-            if self.advance():
-                return True
-        assert self.progress is not None
-        if time.perf_counter() < self.shown + REDRAW:
+        for progress in self._left:
+            self._pace.take(progress)
+            if time.perf_counter() >= until:
+                break
+        else:
+            return True
+        if time.perf_counter() < self._shown + REDRAW:
             return False
-        self.shown = time.perf_counter()
-        context.window_manager.progress_update(self.pace.percent)
-        words = self.pace.words(self.progress)
+        self._shown = time.perf_counter()
+        context.window_manager.progress_update(self._pace.percent)
+        words = self._pace.words(progress)
         status = translated(f"{label}, {words}. Esc cancels, and nothing is changed")
-        context.workspace.status_text_set(status_drawer(self.pace.percent, status))
+        context.workspace.status_text_set(status_drawer(self._pace.percent, status))
         return False
 
 
@@ -443,9 +428,11 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 # Solving the present frame ----------------------------------------------------------------------------------
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
+TURNED_ONCE = "TURNED_ONCE"
 WORDS = {
     REACHED: "Reached",
     SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    TURNED_ONCE: "Not reached: its method turns each bone once. Loop may come nearer",
     SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
     SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
     EASED: "Reached, eased short of straight",
@@ -499,8 +486,8 @@ def _words(
     """Return level and words of the report, with the largest error in metres and degrees."""
     result, scale = posed.result, max(abs(each) for each in active_rig(context).matrix_world.to_scale())
     is_missed = result.status is not SolveStatus.CONVERGED
-    worst, name, state = max(
-        zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
+    worst, constraint, state = max(
+        zip(result.errors, posed.constraints, posed.states, strict=True),
         key=lambda row: (
             # Of targets that are missed, none that gives way for them is named.
             not (is_missed and row[2] in (EASED, GAVE_WAY)),
@@ -509,7 +496,7 @@ def _words(
             ),
         ),
     )
-    turned = any(error.angle > 0.0 for error in result.errors)
+    turned, name = any(error.angle > 0.0 for error in result.errors), constraint.name
     angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
     miss = f"{two_digits(worst.distance * scale * metres_per_unit(context.scene))} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
@@ -517,6 +504,8 @@ def _words(
     level, ended = "WARNING", result.status.name
     if result.status is SolveStatus.CONVERGED:
         level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
+    elif result.status is SolveStatus.STALLED and constraint.method in SINGLE_PASS:
+        ended = TURNED_ONCE
     return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
 
 

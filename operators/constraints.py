@@ -12,9 +12,10 @@ from ..ccd_rig.blender.bake.frame_selection import key_time
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
-from ..ccd_rig.blender.properties.active_rig import active_rig, keep_overrides
+from ..ccd_rig.blender.properties.active_rig import active_rig, is_from_library, keep_overrides
 from ..ccd_rig.blender.properties.constraint_kinds import KIND_ITEMS, KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
+from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.rig import armature
 from ..ccd_rig.blender.scene import contact_search, dependence
@@ -218,8 +219,7 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     @staticmethod
     @command.after(command.no_active_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        rig = active_rig(context)
-        if constraint_list.is_from_library(rig, rig.ccd_rig.active_index):
+        if is_from_library(constraint_list.active(active_rig(context)), "constraints"):
             return "This constraint comes from the library's file: disable it here, or remove it there"
         return ""
 
@@ -230,9 +230,13 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
             _require_editable(context, targets)
         if left := constraint_list.remove(rig, rig.ccd_rig.active_index):
             self.tell("WARNING", constraint_list.order_kept_in(left))
-        if stopped := new_constraints.stop_made_slides(rig):
-            names = ", ".join(f"'{name}'" for name in stopped)
+        undone = new_constraints.undo_made(rig)
+        if undone.slides:
+            names = named(undone.slides)
             self.tell("INFO", f"Slide of {names} switched off: no constraint is left that may use it")
+        if undone.stiffness:
+            names = named(undone.stiffness)
+            self.tell("INFO", f"Stiffness of {names} set back to 0: no constraint is left that may use it")
         if self.with_target:
             new_constraints.remove_left_over(context, targets)
             return
@@ -244,8 +248,8 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
 class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
     bl_label = "Remove Set-Up of Rig"
     bl_description = (
-        "Remove all constraints of the rig, with the targets, poles and slides that were made for them and "
-        "that nothing else uses. Bones, their limits and their keys stay as they are"
+        "Remove all constraints of the rig, with the targets, poles, slides and Stiffness that were made for "
+        "them and that nothing else uses. Bones, their limits and their keys stay as they are"
     )
 
     why_grey = staticmethod(command.no_constraint)
@@ -253,12 +257,12 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         constraints = rig.ccd_rig.constraints
-        places = [k for k in range(len(constraints)) if not constraint_list.is_from_library(rig, k)]
+        places = [k for k, row in enumerate(constraints) if not is_from_library(row, "constraints")]
         targets = [target for k in places for target in new_constraints.of_row(constraints[k])]
         _require_editable(context, targets)
         for place in reversed(places):
             constraint_list.remove(rig, place)
-        new_constraints.stop_made_slides(rig)
+        new_constraints.undo_made(rig)
         new_constraints.remove_left_over(context, targets)
         if len(constraints):
             self.tell("WARNING", "Constraints that come from the library's file stay: disable them here")

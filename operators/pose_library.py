@@ -6,7 +6,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import pose_library
-from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.active_rig import active_rig, is_from_library
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import RigError
@@ -117,7 +117,7 @@ class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         owner = active_rig(context)
         group = owner.ccd_rig
-        removable = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
+        removable = [i for i, row in enumerate(group.poses) if not is_from_library(row, "poses")]
         pose_library.remove(owner, removable if self.all else [group.active_pose])
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+import sys
 
 import hypothesis
 import pytest
@@ -50,3 +53,26 @@ def pytest_runtest_makereport():
 def pytest_make_collect_report():
     outcome = yield
     _refuse_undeclared_skip(outcome.get_result())
+
+
+_EXIT_STATUS = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_EXIT_STATUS] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave without the shutdown of a bpy that was imported, which can crash (4.2) or hang (4.5).
+
+    A clean exit is tested on its own, in tests/blender/test_kernel.py.
+    """
+    bpy = sys.modules.get("bpy")
+    if bpy is not None and not bpy.app.binary_path:  # Blender itself ends as it does for users
+        if "CCD_RIG_SCRATCH" in os.environ:
+            shutil.rmtree(os.environ["CCD_RIG_SCRATCH"], ignore_errors=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(config.stash.get(_EXIT_STATUS, 1))

@@ -33,9 +33,9 @@ COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # {dial: colour}; other
 HIGHLIGHT = (1.0, 0.9, 0.3)
 
 
-def _disc(radius: float, corners: int = 20) -> list[tuple[float, float, float]]:
+def _disc(radius: float) -> list[tuple[float, float, float]]:
     """Triangles of a disc in the XY plane."""
-    angles = [2.0 * math.pi * i / corners for i in range(corners + 1)]
+    angles = [2.0 * math.pi * i / 20 for i in range(21)]
     rim = [(radius * math.cos(angle), radius * math.sin(angle), 0.0) for angle in angles]
     return [point for a, b in pairwise(rim) for point in ((0.0, 0.0, 0.0), a, b)]
 

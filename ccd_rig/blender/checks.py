@@ -216,7 +216,8 @@ def require(
     """Check the constraints to solve: the named ones, or all enabled ones. An item per constraint and bone.
 
     Args:
-        armature_object, scene, names, body_choice: as of `problems`.
+        armature_object, scene, names: as of `problems`.
+        body_choice: treatment of the body, `BakeSettings.body`.
         body_helps: whether the body helps; None: the armature's setting.
         first_frame: of those to solve; None: the present one.
         keyed: whether the pose gets keys, and not only shows.
@@ -243,7 +244,6 @@ def problems(
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
     destination: Destination | None = None,
-    body_choice: str = "",
 ) -> tuple[Problem, ...]:
     """List the problems of a set-up, errors first.
 
@@ -252,9 +252,8 @@ def problems(
         scene: the scene in which it is solved.
         names: of the constraints to check; empty for all enabled ones.
         destination: of the keys; None: obstacles to keys in the present action are warnings.
-        body_choice: treatment of the body, `BakeSettings.body`.
     """
-    return result_of(_check(armature_object, scene, names, destination, body_choice))[0]
+    return result_of(_check(armature_object, scene, names, destination))[0]
 
 
 def _check(
@@ -262,7 +261,7 @@ def _check(
     scene: bpy.types.Scene,
     names: Sequence[str],
     destination: Destination | None,
-    body_choice: str,
+    body_choice: str = "",
     body_helps: bool | None = None,
     first_frame: float | None = None,
     keyed: bool = True,
@@ -621,9 +620,8 @@ def constraint_problems(
             armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
         )
     yield from number_problems(constraint)
-    if constraint.influence == 0.0 and not constraint_list.is_animated(
-        armature_object, constraint, "influence"
-    ):
+    path = constraint.path_from_id("influence")
+    if constraint.influence == 0.0 and not channels.is_moved(armature_object, path):
         yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
     if kind.plants:
         figure = figure or body_of(armature_object)

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ..errors import RigError
 from .keys import channels
 from .limit_sources import blender_limits
 from .properties import constraint_list, new_constraints
+from .properties.active_rig import keep_overrides
 from .properties.names import named
 from .properties.new_constraints import new_target
 from .rig import clamps
+from .rig.rotation_modes import channel_values, rotation_channel
 from .scene import isolation
 
 MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
@@ -50,6 +52,8 @@ class Conversion:
 
     rows: tuple[NewRow, ...]  # at least one
     notes: tuple[str, ...] = ()  # differences of the rows from the constraint, in sentences without its name
+    # Rotations from rest from which bones start, by name, where the goals of the rows leave them a choice.
+    starts: Mapping[str, Quaternion] = field(default_factory=dict)
 
 
 def require_target(armature_object: bpy.types.Object, constraint: Any) -> None:
@@ -95,15 +99,38 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
     }
     if has_rotation:
         fields |= {"rotation": "ORIENTATION", "rotation_weight": constraint.orient_weight / weight}
-    notes = []
+    notes, starts = [], dict[str, Quaternion]()
     stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
     if constraint.use_stretch and stretched:
         notes.append(f"bones do not stretch here ({named(stretched)} did)")
     if constraint.pole_target is not None and not is_itasc:
         pole, note = _pole(armature_object, constraint, chain, has_rotation)
+        # The target and the pole leave only two bones no choice.
+        if "pole_angle" in pole and not has_rotation and len(chain) > 2:
+            note = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
+            if constraint.influence == 1.0 and not any(map(_is_turned, chain)):
+                starts = {bone.name: _shown_rotation(bone) for bone in chain}
+                note = "its bones start as Blender has them at this frame: three or more may share its bend"
         fields |= pole
         notes += [note] if note else []
-    return Conversion((NewRow(tip.name, constraint.chain_count, fields),), tuple(notes))
+    return Conversion((NewRow(tip.name, constraint.chain_count, fields),), tuple(notes), starts)
+
+
+def _is_turned(bone: bpy.types.PoseBone) -> bool:
+    """Whether locks, keys, strips or drivers decide a rotation channel of a bone."""
+    armature_object: Any = bone.id_data
+    path = channels.data_path(armature_object, bone.name, rotation_channel(bone)[0])
+    animated = {name for name, _ in channels.animated_components(armature_object)}
+    return any(bone.lock_rotation) or path in animated
+
+
+def _shown_rotation(bone: bpy.types.PoseBone) -> Quaternion:
+    """Return the rotation from rest that Blender shows, which its constraints do not leave in the channel."""
+    parent, above = bone.parent, dict[str, Any]()
+    if parent is not None:
+        above = {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
+    basis = bone.bone.convert_local_to_pose(bone.matrix, bone.bone.matrix_local, invert=True, **above)
+    return basis.to_quaternion()
 
 
 def _pole(
@@ -128,8 +155,6 @@ def _pole(
     note = ""
     if has_rotation:
         note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
-    elif len(chain) > 2:  # the target and the pole leave only two bones no choice
-        note = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
     return fields | {"pole_angle": angle}, note
 
 
@@ -385,6 +410,7 @@ def convert(
     for bone, constraint, conversion in conversions:
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
+        _start(armature_object, conversion.starts)
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
     for bone, constraint, obeyed in idle:
         if obeyed.mute:  # else Blender would obey this one from now on
@@ -392,6 +418,28 @@ def convert(
             notes.append(f"{_name(bone, constraint)} is muted: Blender obeyed '{obeyed.name}' alone")
     notes += _limits(armature_object, conversions, takes_limits)
     return Converted(tuple(rows), len(conversions), tuple(notes))
+
+
+def _start(armature_object: bpy.types.Object, rotations: Mapping[str, Quaternion]) -> None:
+    """Let bones start from rotations, and pose them so; their channels have no keys."""
+    for name, rotation in rotations.items():
+        bone = armature_object.pose.bones[name]
+        joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
+        before = tuple(getattr(bone, channel))
+        if not any(joint.start_rotation):
+            joint.start_before = (*before, *(0.0,) * (4 - width))
+        joint.start_rotation = rotation[:]
+        setattr(bone, channel, channel_values(bone.rotation_mode, [rotation[:]], before)[0].tolist())
+    keep_overrides(armature_object)
+
+
+def _end_start(bone: bpy.types.PoseBone) -> None:
+    """Pose a bone as it was before it got a Start Rotation, unless something else turns it."""
+    joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
+    if any(joint.start_rotation) and not _is_turned(bone):
+        setattr(bone, channel, joint.start_before[:width])
+    for name in new_constraints.STARTS:
+        joint.property_unset(name)
 
 
 def _obeyed_instead(bone: bpy.types.PoseBone, constraint: Any) -> Any | None:
@@ -512,8 +560,8 @@ def _add(
     row = constraint_list.add(armature_object, new.tip, new.tip)
     row.chain_length, row.influence = new.chain_length, constraint.influence
     row.original_bone, row.original_constraint = bone.name, constraint.name
-    for field, value in new.fields.items():
-        setattr(row, field, value)
+    for name, value in new.fields.items():
+        setattr(row, name, value)
     if target is not None:
         row.target = target
     channels.copy(armature_object, constraint.path_from_id("influence"), f"{row.path_from_id()}.influence")
@@ -554,7 +602,7 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     rows = armature_object.ccd_rig.constraints
     for row in converted(armature_object, bones):
         constraint_list.require_local(armature_object, rows.find(row.name))
-    names, kept, originals, targets = [], [], set(), set()
+    names, kept, originals, targets, started = [], [], set(), set(), set[str]()
     for row in converted(armature_object, bones):
         bone = armature_object.pose.bones.get(row.original_bone)
         original = None if bone is None else bone.constraints.get(row.original_constraint)
@@ -565,12 +613,17 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
         originals.add((row.original_bone, row.original_constraint))
         names.append(row.name)
         targets.add(row.target)
+        started.update(bone.name for bone in constraint_list.chain_of(armature_object, row))
     if not names:
         lost = f"; the constraints behind {', '.join(kept)} are gone" if kept else ""
         raise RigError(f"No CCD constraint here comes from Convert IK{lost}")
     actions = set[str]()
     for name in names:
         actions.update(constraint_list.remove(armature_object, rows.find(name)))
+    for row in converted(armature_object):
+        started.difference_update(each.name for each in constraint_list.chain_of(armature_object, row))
+    for name in started:
+        _end_start(armature_object.pose.bones[name])
     for target in targets - {None}:
         if new_constraints.is_left_over(new_constraints.Target(target)):
             new_constraints.remove_empty(target)

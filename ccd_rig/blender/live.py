@@ -31,6 +31,7 @@ from .bake import single_frame
 from .bake.single_frame import SolvedFrame
 from .bake.staleness import fields
 from .properties import armature_data, body
+from .properties.active_rig import with_settings
 from .registration import Handlers
 from .rig import clamps
 from .rig.rotation_modes import foreach
@@ -82,11 +83,9 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
             for row in group.constraints
         ],
         [None if bone is None else _values(bone.ccd_rig) for bone in bones],
-        # Reading a group creates it.
         [
             (each.name, each.ccd_rig.mass, len(each.ccd_rig.coupled_offsets))
-            for each in pose_bones
-            if each.is_property_set("ccd_rig")
+            for each in with_settings(pose_bones)
         ],
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
         [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],

@@ -45,7 +45,7 @@ from .properties import constraint_list, new_constraints
 from .properties.constraint_values import Holds
 from .properties.limits import store_limits
 from .properties.names import named, sentence
-from .properties.new_constraints import NewTarget, Target, make_targets
+from .properties.new_constraints import NewTarget, Target, make_stiff, make_targets
 from .properties.solver_settings import solver_settings
 from .rig import clamps
 from .scene.evaluation import shown_range
@@ -488,12 +488,10 @@ def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
 
 def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
     """Lock pieces of one thigh, shin or arm that are in line at rest, by Stiffness 1, and return notes."""
-    locked = []
-    for row in rows:
-        for following, bone in pairwise(_chain(armature_object, row)):
-            if _is_piece(figure, bone, following):
-                bone.ccd_rig.stiffness = 1.0
-                locked.append(bone.name)
+    pairs = (pair for row in rows for pair in pairwise(_chain(armature_object, row)))
+    pieces = [bone for following, bone in pairs if _is_piece(figure, bone, following)]
+    make_stiff(pieces, 1.0)
+    locked = [bone.name for bone in pieces]
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
 
 

@@ -52,13 +52,14 @@ from .figures.role import Part, Role, Side
 from .keys import channels
 from .keys.keyframes import MERGE_DISTANCE
 from .properties import constraint_list, renamed_bones
-from .properties.active_rig import is_group, keep_overrides
+from .properties.active_rig import is_group, keep_overrides, with_settings
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_kinds import CCD_RIG_PG_constraint
 from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named, sentence
+from .properties.new_constraints import STARTS
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from .properties.retarget_group import LAST_FRAME
 from .registration import Handlers
@@ -67,8 +68,8 @@ from .scene.isolation import is_isolated
 
 Values = dict[str, Any]
 
-NOTES = ("rna_type", "known_as")
-"""Fields that are no settings: they are neither read nor written."""
+NOTES = ("rna_type", "known_as", *STARTS)
+"""Fields that are no settings, or of this rig's axes alone: they are neither read nor written."""
 
 
 def values_of(group: bpy.types.PropertyGroup) -> Values:
@@ -791,7 +792,7 @@ def follow(
                 _edited.add(uid)
                 if uid not in _bone_settings:
                     keep(armature_object)
-                bones = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+                bones = with_settings(armature_object.pose.bones)
                 if settings := {bone.name: values_of(bone.ccd_rig) for bone in bones}:
                     _bone_settings.setdefault(uid, {}).update(settings)
         elif (uid in _edited or uid in _bone_settings) and not is_isolated(scene):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -13,23 +12,21 @@ Work: TypeAlias = Generator[None, None, T]
 """Work that yields nothing at each interruption point and returns its result."""
 
 
-@dataclass(frozen=True)
-class Ended(Generic[T]):
-    """The end of work, with its result."""
+class Items(Generic[Item, T]):
+    """The items of work for a loop, and after the last of them its result."""
 
     result: T
 
+    def __init__(self, work: Generator[Item, None, T]) -> None:
+        self._work = work
 
-def advance(steps: Generator[Item, None, T]) -> Item | Ended[T]:
-    """The next item of work, or its end; errors of the work pass through."""
-    try:
-        return next(steps)
-    except StopIteration as end:
-        return Ended(end.value)
+    def __iter__(self) -> Iterator[Item]:
+        self.result = yield from self._work
 
 
-def result_of(steps: Generator[Item, None, T]) -> T:
+def result_of(work: Generator[Item, None, T]) -> T:
     """Run work to its end, and return its result."""
-    while not isinstance(item := advance(steps), Ended):
+    items = Items(work)
+    for _ in items:
         pass
-    return item.result
+    return items.result

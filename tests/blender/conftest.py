@@ -7,7 +7,6 @@ importing the top-level `ccd_rig` too would give every enum a second, unequal co
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -26,8 +25,6 @@ import pytest
 from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
 from module_alone import MODULE_ALONE
 from wheels_only import WheelsOnly
-
-_EXIT_STATUS = pytest.StashKey[int]()
 
 collect_ignore = [] if AS_MODULE else [*MODULE_ALONE]
 
@@ -110,22 +107,3 @@ def errors(ext: Extension) -> ModuleType:
 @pytest.fixture
 def rows(ext: Extension) -> ModuleType:
     return ext.module("ccd_rig.blender.properties.constraint_list")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    session.config.stash[_EXIT_STATUS] = int(exitstatus)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave without Blender's shutdown, which a class left by a failed test crashes (4.2) or hangs (4.5).
-
-    A clean exit is tested on its own, in test_kernel.py.
-    """
-    if AS_MODULE:
-        if "CCD_RIG_SCRATCH" in os.environ:
-            shutil.rmtree(os.environ["CCD_RIG_SCRATCH"], ignore_errors=True)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(config.stash.get(_EXIT_STATUS, 1))

@@ -7,6 +7,24 @@ import pytest
 import rigs
 
 
+def set_up(rig, **choices):
+    """Let Set Up Figure make a rig's constraints; the rig."""
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up(**choices) == {"FINISHED"}
+    rigs.update()
+    return rig
+
+
+def bake(first, last, **options):
+    """Press Bake on the active rig."""
+    assert bpy.ops.ccd_rig.bake(frame_start=first, frame_end=last, **options) == {"FINISHED"}
+
+
+def solve():
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+
+
 def posed_chain(ext):
     """Three bones of 1 m along Z, in Pose Mode, the last one active and alone selected."""
     made = rigs.chain(3)

@@ -88,6 +88,27 @@ def keyed(thing: bpy.types.Object, path: Mapping[float, Sequence[float]]) -> bpy
     return thing
 
 
+def put(thing: bpy.types.Object, place: Sequence[float]) -> None:
+    """Move an object to a place of the world."""
+    update()
+    matrix = thing.matrix_world.copy()
+    matrix.translation = place
+    thing.matrix_world = matrix
+    update()
+
+
+def setting(place: str, **fields: object) -> Callable[[bpy.types.Object], None]:
+    """A change of a rig: fields of what lies at a path from it, such as "pose.bones[0]", get values."""
+
+    def change(rig: bpy.types.Object) -> None:
+        thing = rig.path_resolve(place) if place else rig
+        for name, value in fields.items():
+            setattr(thing, name, value)
+
+    change.__name__ = "_".join(fields)
+    return change
+
+
 def forget_names(rig: bpy.types.Object) -> None:
     """Let bones forget the names that they are known by, so that nothing follows a renamed one."""
     for bone in rig.pose.bones:

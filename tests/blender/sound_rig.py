@@ -50,6 +50,17 @@ def set_raw(group, name, value):
     (raw() if raw is not None else group)[name] = value
 
 
+def raw(place, **fields):
+    """A change of a rig as `rigs.setting`, of what properties themselves would clamp."""
+
+    def change(rig):
+        for name, value in fields.items():
+            set_raw(rig.path_resolve(place), name, value)
+
+    change.__name__ = "raw_" + "_".join(fields)
+    return change
+
+
 def object_mode():
     bpy.ops.object.mode_set(mode="OBJECT")
 

@@ -109,10 +109,6 @@ def on_a_cloth(rig):
     rigs.activate(rig)
 
 
-def no_active_row(rig):
-    rig.ccd_rig.active_index = 5
-
-
 def two_rows_of_one_name(rig):
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.target = "Other", "bone_3", bpy.data.objects["Goal"]

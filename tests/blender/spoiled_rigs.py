@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 import rigs
 from mathutils import Matrix
-from sound_rig import NAN, hand, limit, object_mode, spoil_key
+from sound_rig import NAN, hand, limit, object_mode, set_raw, spoil_key
 
 
 def nothing_active(rig):
@@ -23,16 +23,8 @@ def no_constraint(rig):
     rig.ccd_rig.constraints.clear()
 
 
-def all_disabled(rig):
-    hand(rig).enabled = False
-
-
 def edit_mode(rig):
     bpy.ops.object.mode_set(mode="EDIT")
-
-
-def rest_position(rig):
-    rig.data.pose_position = "REST"
 
 
 def in_no_scene(rig):
@@ -45,17 +37,9 @@ def in_another_scene(rig):
     bpy.data.scenes.new("Elsewhere").collection.objects.link(rig)
 
 
-def armature_is_nan(rig):
-    rig.location.y = NAN
-
-
 def armature_under_nan(rig):
     rig.parent = rigs.empty("Parent", (0, NAN, 0))
     rigs.activate(rig)
-
-
-def armature_without_scale(rig):
-    rig.scale = (1, 0, 1)
 
 
 def armature_under_a_parent_without_scale(rig):
@@ -76,10 +60,6 @@ def two_rigs(rig):
     other = rigs.chain(2, name="Other")
     row = other.ccd_rig.constraints.add()
     row.name, row.tip, row.target = "Foot", "bone_1", bpy.data.objects["Goal"]
-
-
-def no_tip(rig):
-    hand(rig).tip = ""
 
 
 def tip_removed(rig):
@@ -104,10 +84,6 @@ def bones_nowhere(rig):
     rig.data.transform(Matrix.Translation((0, 0, NAN)))
 
 
-def bone_without_scale(rig):
-    rig.pose.bones["bone_1"].scale = (1, 0, 1)
-
-
 def bone_under_one_without_scale(rig):
     hand(rig).chain_length = 2
     rig.pose.bones["bone_0"].scale = (0, 0, 0)
@@ -120,10 +96,6 @@ def bone_loses_scale(rig):
     rig.pose.bones["bone_1"].scale = (1, 1, 1)
 
 
-def bone_sheared(rig):
-    rig.pose.bones["bone_0"].scale = (1, 2, 1)
-
-
 def bone_under_shear(rig):
     """The parent of the chain is stretched, which shears the chain's first bone."""
     hand(rig).chain_length = 2
@@ -131,25 +103,9 @@ def bone_under_shear(rig):
     rig.pose.bones["bone_0"].scale = (1, 3, 1)
 
 
-def bone_mirrored(rig):
-    rig.pose.bones["bone_1"].scale = (-1, -1, -1)
-
-
 def bone_under_mirror(rig):
     hand(rig).chain_length = 1
     rig.pose.bones["bone_1"].scale = (-1, -1, -1)
-
-
-def bone_rotation_is_nan(rig):
-    rig.pose.bones["bone_2"].rotation_quaternion.x = NAN
-
-
-def bone_location_is_nan(rig):
-    rig.pose.bones["bone_0"].location.x = NAN
-
-
-def bone_scale_is_nan(rig):
-    rig.pose.bones["bone_2"].scale.x = NAN
 
 
 def bone_above_is_nan(rig):
@@ -161,10 +117,6 @@ def bone_becomes_nan(rig):
     spoil_key(rig, 'pose.bones["bone_0"].rotation_quaternion', 4, NAN)
 
 
-def bone_locked_in_part(rig):
-    rig.pose.bones["bone_1"].lock_rotation = (False, True, False)
-
-
 def bone_locked_with_a_limit(rig):
     bone = rig.pose.bones["bone_1"]
     bone.rotation_mode, bone.lock_rotation = "XYZ", (False, True, False)
@@ -174,3 +126,23 @@ def bone_locked_with_a_limit(rig):
 def bones_all_locked(rig):
     for bone in rig.pose.bones:
         bone.lock_rotation = (True, True, True)
+
+
+def influence_becomes_nan(rig):
+    spoil_key(rig, "ccd_rig.constraints[0].influence", 4, NAN)
+
+
+def euler_order_of_another_version(rig):
+    limit(rig, kind="EULER")
+    set_raw(rig.pose.bones["bone_1"].ccd_rig.limit, "euler_order", 99)
+
+
+def comfort_outside_the_limit(rig):
+    limit(rig, kind="HINGE", hinge_lower=0.0, hinge_upper=0.5)
+    region = rig.pose.bones["bone_1"].ccd_rig.comfort.region
+    region.kind, region.hinge_lower, region.hinge_upper = "HINGE", -0.5, 0.3
+
+
+def comfort_contradicts_itself(rig):
+    region = rig.pose.bones["bone_1"].ccd_rig.comfort.region
+    region.kind, region.hinge_lower, region.hinge_upper = "HINGE", 0.5, 0.3

@@ -10,10 +10,6 @@ from mathutils import Matrix
 from sound_rig import NAN, hand, object_mode, spoil_key
 
 
-def no_target(rig):
-    hand(rig).target = None
-
-
 def target_removed(rig):
     bpy.data.objects.remove(bpy.data.objects["Goal"])
 
@@ -38,10 +34,6 @@ def target_is_the_armature(rig):
 
 def target_bone_missing(rig):
     hand(rig).target, hand(rig).target_bone = rig, "bone_9"
-
-
-def target_bone_on_an_empty(rig):
-    hand(rig).target_bone = "bone_1"
 
 
 def target_bone_in_the_chain(rig):
@@ -108,10 +100,6 @@ def target_at_infinity(rig):
     goal = bpy.data.objects["Goal"]
     goal.animation_data_clear()
     goal.location = (math.inf, 0, 0)
-
-
-def offset_is_nan(rig):
-    hand(rig).offset = (0, NAN, 0)
 
 
 def target_from_a_library(rig, tmp_path):

@@ -53,8 +53,7 @@ def test_another_object_with_the_same_action_keeps_its_motion(bake, rig, destina
     assert np.array_equal(turns(other), before)
 
 
-def test_who_else_is_moved_in_place_is_said_before(ext, rig):
-    checks = ext.module("ccd_rig.blender.checks")
+def test_who_else_is_moved_in_place_is_said_before(ext, checks, rig):
     places = ext.module("ccd_rig.blender.keys.writer").Destination
 
     def said(where):

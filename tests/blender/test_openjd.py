@@ -100,7 +100,7 @@ def test_clips_are_put_onto_an_armature(clips_job):
     assert [line.split(",")[0] for line in lines] == ["clip", "one", "two"]
 
 
-def test_two_workers_one_killed_and_run_again(ext, job, tmp_path):
+def test_two_workers_one_killed_and_run_again(cli, channels, job, tmp_path):
     code, said = through(openjd("check", job / "template.json"))
     assert code == 0, said
     first, second = tasks(job, 0, 2), tasks(job, 1)
@@ -132,8 +132,6 @@ def test_two_workers_one_killed_and_run_again(ext, job, tmp_path):
     assert said.count("done before, and nothing has changed") == 2
     assert len((baked / "table.csv").read_text().splitlines()) == 3
 
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    channels = ext.module("ccd_rig.blender.keys.channels")
     for name in ("short", "long"):
         output = tmp_path / f"{name}_whole.blend"
         assert cli.main(["bake", str(tmp_path / f"{name}.blend"), "--output", str(output)]) == 0

@@ -82,11 +82,10 @@ def test_add_takes_the_other_selected_bone_as_target(ext):
     assert len(bpy.data.objects) == 1
 
 
-def test_add_takes_a_bone_of_another_armature(ext):
+def test_add_takes_a_bone_of_another_armature(channels):
     other, rig = rigs.chain(2, name="Other"), rigs.chain(3)
     other.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.keys.channels")
     for each, bones in ((other, {"bone_1"}), (rig, {"bone_2"})):
         for bone in each.pose.bones:
             channels.select_bone(bone, bone.name in bones)
@@ -350,3 +349,29 @@ def test_bake_that_does_not_play_as_baked_ends_with_a_warning(ext, moving, capfd
     assert [line.partition(":")[0] for line in last] == ["Warning"]
     assert bpy.ops.ccd_rig.bake_all() == {"FINISHED"}
     assert "look at the reports of these: Rig" in capfd.readouterr().out
+
+
+def test_what_a_closed_form_misses_is_no_other_start(ext, capfd):
+    """Limits of 0.6 radians keep the triangles of four bones off a target within their reach."""
+    rig = rigs.chain(4)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind = "HINGE"
+        bone.ccd_rig.limit.hinge_lower, bone.ccd_rig.limit.hinge_upper = -0.6, 0.6
+    rigs.reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.4, 1.9)), method="TRIANGLE")
+    select(ext, rig, "bone_3")
+    rigs.update()
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    words = capfd.readouterr().out
+    assert "Not reached: its method turns each bone once. Loop may come nearer. " in words
+    assert "another start" not in words
+
+
+def test_errors_of_the_core_speak_of_bones(ext):
+    """A comfort region that is wider than its limit."""
+    rig = rigs.chain(2)
+    bone = rig.pose.bones["bone_1"].ccd_rig
+    bone.limit.kind = bone.comfort.region.kind = "CONE"
+    bone.limit.cone_radius, bone.comfort.region.cone_radius = 0.25, 1.0
+    rigs.reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    select(ext, rig, "bone_1")
+    fails(bpy.ops.ccd_rig.solve, "Bone 'bone_1': the comfort region must lie inside the limit")

@@ -84,7 +84,11 @@ def test_a_linked_rig_says_why_it_is_grey(ext, tmp_path):
     words = ext.module("ccd_rig.blender.properties.active_rig").linked
     rig = linked_rigs.linked(rigs.chain(2), tmp_path)
     assert words(rig) == "'Rig' is linked from a library: make a library override of it first"
-    assert words(linked_rigs.override_of(rig)) == ""
+    override = linked_rigs.override_of(rig)
+    assert words(override) == ""
+    override.override_library.is_system_override = True
+    editable = "'Rig' is an override that is not editable: use Library Override > Make > Selected first"
+    assert words(override) == editable
 
 
 def test_advanced_settings_are_folded_away(ext):
@@ -185,9 +189,8 @@ def test_first_steps_are_ticked_one_by_one(ext):
     assert done(ext) == [True, True, True, False]
 
 
-def test_a_problem_is_found_for_the_list(ext, rig):
+def test_a_problem_is_found_for_the_list(checks, rig):
     """What the list's icon and the box below it show."""
-    checks = ext.module("ccd_rig.blender.checks")
     bpy.ops.ccd_rig.constraint_add()
     row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
     assert list(checks.constraint_problems(rig, row, scene)) == []
@@ -225,7 +228,7 @@ def test_no_label_has_two_meanings(ext):
     assert {label: those for label, those in fields.items() if len(those) > 1 and label not in same} == {}
 
 
-def test_when_a_foot_is_planted(ext):
+def test_when_a_foot_is_planted(ext, channels):
     rig = rigs.chain(3)
     row = rigs.reach(rig, "bone_2", rigs.empty("Target"))
     row.kind = "PLANT"
@@ -243,7 +246,7 @@ def test_when_a_foot_is_planted(ext):
     assert words(row) == "1–9, 20–"
     assert when_planted(row, 0.5) == "2–19, 40–"
     row.influence = 1.0
-    (curve,) = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    (curve,) = channels.fcurves_of(rig)
     for point in curve.keyframe_points:
         point.co[1] = 0.0
     assert words(row) == "in no frame"

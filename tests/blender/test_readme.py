@@ -66,7 +66,7 @@ def test_every_example_is_run_here():
     )
 
 
-def test_the_scripted_bake(ext, capsys):
+def test_the_scripted_bake(channels, capsys):
     rig = limb()
     run("bpy.ops.ccd_rig.bake(frame_start=1, frame_end=250")
     assert capsys.readouterr().out.strip().splitlines()[-1] == rig.ccd_rig.report.words
@@ -74,10 +74,7 @@ def test_the_scripted_bake(ext, capsys):
     limit = rig.pose.bones["forearm.L"].ccd_rig.limit
     assert limit.kind == "HINGE"
     assert isclose(limit.hinge_upper, 2.6, rel_tol=1e-6)
-    keyed = [
-        c.data_path
-        for c in ext.module("ccd_rig.blender.keys.channels").fcurves_for(rig.animation_data.action, rig)
-    ]
+    keyed = [c.data_path for c in channels.fcurves_for(rig.animation_data.action, rig)]
     assert any("hand.L" in path for path in keyed)
 
 

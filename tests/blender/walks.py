@@ -6,8 +6,10 @@ import math
 
 import bpy
 import numpy as np
+import operator_calls
 import rigs
 from mathutils import Euler, Matrix, Vector
+from playing import in_world
 from rigs import B
 
 PERIOD, STANCE = 24, 14  # frames of a cycle, and those of them in which a foot is down
@@ -68,9 +70,8 @@ def walk(ext, cycles=1, in_place=True):
             back = own.inverted() @ Matrix.Rotation(-max(pitch, 0.0), 3, "X") @ own
             toe.rotation_quaternion = back.to_quaternion()
             toe.keyframe_insert("rotation_quaternion", frame=frame)
-        row = rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.target, row.chain_length = side, f"foot.{side}", target, 3
-        row.use_tail, row.rotation = False, "ORIENTATION"
+        fields = {"chain_length": 3, "use_tail": False, "rotation": "ORIENTATION"}
+        rigs.reach(rig, f"foot.{side}", target, side, **fields)
         targets.append(target)
     rigs.update()
     bake = ext.module("ccd_rig.blender.bake.bake")
@@ -88,23 +89,26 @@ def walk(ext, cycles=1, in_place=True):
 
 
 def select(ext, rig, *bones):
-    """Pose Mode with these bones selected alone."""
+    """Pose Mode with these bones selected alone, the first of them active."""
     rigs.activate(rig)
-    bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.keys.channels")
-    for bone in rig.pose.bones:
-        channels.select_bone(bone, bone.name in bones)
-    rig.data.bones.active = rig.data.bones[bones[0]] if bones else None
+    operator_calls.select(ext, rig, *reversed(bones))
+
+
+def plant(rig, tip, spans=(), **fields):
+    """A Plant up to the hips, on in these spans of frames, or always."""
+    length = [bone.name for bone in rig.pose.bones[tip].parent_recursive].index("hips") + 2
+    row = rigs.reach(rig, tip, None, kind="PLANT", chain_length=length, **fields)
+    for frame in range(1, bpy.context.scene.frame_end + 1) if spans else ():
+        row.influence = float(any(a <= frame <= b for a, b in spans))
+        row.keyframe_insert("influence", frame=frame)
+    rigs.update()
+    return row
 
 
 def heads(rig, bones, frames):
     """(F, bones, 3) of their heads in the world, as Blender plays them."""
-    scene, found = bpy.context.scene, []
-    for frame in frames:
-        scene.frame_set(frame)
-        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-        found.append([(seen.matrix_world @ seen.pose.bones[bone].matrix).translation[:] for bone in bones])
-    return np.array(found)
+    poses = (in_world(rig, frame) for frame in frames)
+    return np.array([[pose[bone].translation for bone in bones] for pose in poses])
 
 
 def _phase(side, frame):

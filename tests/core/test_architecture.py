@@ -69,24 +69,53 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return json.loads(ended)
 
 
-RUN = """
+RUN = '''
 import json, os, sys, traceback
 import bpy
 from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
 blender.register(), operators.register(), panels.register()
+
+def armature(*names):
+    """Bones of 1 m in a row, active and in Pose Mode."""
+    rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    for height, name in enumerate(names):
+        bone = rig.data.edit_bones.new(name)
+        bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
+        bone.parent = rig.data.edit_bones[names[height - 1]] if height else None
+    bpy.ops.object.mode_set(mode="POSE")
+    return rig
+
+def turned_target():
+    target = bpy.data.objects.new("Target", None)
+    target.rotation_euler = (0.0, 0.0, -1.0)
+    bpy.context.scene.collection.objects.link(target)
+    return target
+
+class Layout:
+    """A layout, or a panel with one, that notes what is drawn on it."""
+    def __init__(self):
+        self.drawn, self.layout = [], self
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+    def shown(self):
+        return [values[1] for call, values, _ in self.drawn if call == "prop"]
+
 ended = {}
 for added, script in json.load(sys.stdin).items():
     bpy.ops.wm.read_homefile(use_empty=True)
     try:
-        exec(compile(script, added, "exec"), {})
+        exec(compile(script, added, "exec"), dict(globals()))
         ended[added] = ""
     except Exception:
         ended[added] = traceback.format_exc()
 print("ENDED", json.dumps(ended), flush=True)
 os._exit(0)
-"""
-"""Runs scripts by what is added, each in an empty file, with the copy registered."""
+'''
+"""Runs scripts by what is added, each in an empty file, with the copy registered, and what they share."""
 
 
 def test_the_drawing_is_up_to_date():
@@ -323,13 +352,7 @@ result = solve(skeleton, Pose.rest(skeleton), [PositionGoal("b", Vector((2.0, 0.
 assert result.status is SolveStatus.OPTIMAL, result
 assert all(contains(ball, q) for q in result.pose.rotations)
 
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-bpy.context.scene.collection.objects.link(rig)
-bpy.context.view_layer.objects.active = rig
-bpy.ops.object.mode_set(mode="EDIT")
-edit_bone = rig.data.edit_bones.new("bone")
-edit_bone.tail = (0.0, 0.0, 1.0)
-bpy.ops.object.mode_set(mode="POSE")
+rig = armature("bone")
 bone = rig.pose.bones["bone"]
 store_limits({bone: ball})
 group = bone.ccd_rig.limit
@@ -341,16 +364,10 @@ assert abs(group.ball_angle - 0.5) < 1e-6
 assert bones.has_bound(bone, "SWING") and not bones.has_bound(bone, "MIN")
 assert limit_value(group).rim(Quaternion()).margin > 0.4
 
-class Layout:
-    drawn = []
-    def __getattr__(self, call):
-        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
 rig.data.bones.active = rig.data.bones["bone"]
-class Panel:
-    layout = Layout()
-    fields = lambda self: self.layout
-panel.CCD_RIG_PT_bone.draw(Panel(), bpy.context)
-assert "ball_angle" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+layout = Layout()
+panel.CCD_RIG_PT_bone.draw(layout, bpy.context)
+assert "ball_angle" in layout.shown()
 """
 """The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
 
@@ -394,33 +411,14 @@ KIND: Insertions = {
 }
 
 
-EDITED = """
+KIND_SCRIPT = """
 import bpy
 from mathutils import Vector
 from rig_copy.ccd_rig.blender import checks, setup_files
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
 from rig_copy.panels import constraints
 
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-target = bpy.data.objects.new("Target", None)
-target.rotation_euler = (0.0, 0.0, -1.0)
-for thing in (rig, target):
-    bpy.context.scene.collection.objects.link(thing)
-bpy.context.view_layer.objects.active = rig
-bpy.ops.object.mode_set(mode="EDIT")
-"""
-"""Of a script: a turned target, and an armature in Edit Mode."""
-
-
-KIND_SCRIPT = (
-    EDITED
-    + """
-for name, height in (("upper", 0.0), ("lower", 1.0)):
-    bone = rig.data.edit_bones.new(name)
-    bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
-    bone.parent = rig.data.edit_bones.get("upper") if name == "lower" else None
-bpy.ops.object.mode_set(mode="POSE")
-
+target, rig = turned_target(), armature("upper", "lower")
 row = constraint_list.add(rig, "Aligned", "lower")
 row.target = target
 assert bpy.ops.ccd_rig.constraint_kind(kind="ALIGN") == {"FINISHED"}
@@ -433,14 +431,11 @@ assert "unlock its bone" in str(checks.problems(rig, bpy.context.scene))
 rig.pose.bones["lower"].lock_rotation = (False, False, False)
 assert not checks.problems(rig, bpy.context.scene)
 
-class Layout:
-    drawn = []
-    def __getattr__(self, call):
-        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
-constraints._draw_row(Layout(), bpy.context, rig, row)
-shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+layout = Layout()
+constraints._draw_row(layout, bpy.context, rig, row)
+shown = layout.shown()
 assert "bone_axis" in shown and "target_axis" in shown and "use_position" not in shown, shown
-menu = next(keywords for call, _, keywords in Layout.drawn if call == "operator_menu_enum")
+menu = next(keywords for call, _, keywords in layout.drawn if call == "operator_menu_enum")
 assert (menu["text"], menu["icon"]) == ("Align", "CON_TRACKTO")
 assert not constraints.CCD_RIG_PT_rotation.poll(bpy.context)
 assert constraints.CCD_RIG_PT_importance.poll(bpy.context)
@@ -451,7 +446,6 @@ along = target.matrix_world.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 points = rig.pose.bones["lower"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
 assert points.angle(along) < 2e-3, points
 """
-)
 """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
 
 
@@ -477,23 +471,22 @@ SETTING_OF_A_CONSTRAINT: Insertions = {
 }
 
 
-SETTING_OF_A_CONSTRAINT_SCRIPT = (
-    EDITED
-    + """
-bone = rig.data.edit_bones.new("bone")
-bone.tail = (0.0, 0.0, 1.0)
-bpy.ops.object.mode_set(mode="POSE")
+SETTING_OF_A_CONSTRAINT_SCRIPT = """
+import bpy
+from mathutils import Vector
+from rig_copy.ccd_rig.blender import setup_files
+from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
+from rig_copy.panels import constraints
+
+target, rig = turned_target(), armature("bone")
 row = constraint_list.add(rig, "Pointing", "bone")
 row.target, row.use_position, row.rotation = target, False, "DIRECTION"
 assert constraint_kinds.value_of(row).forward is True, "not its default"
 assert "forward" not in setup_files.setup_of(rig).constraints[0]
 
-class Layout:
-    drawn = []
-    def __getattr__(self, call):
-        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
-constraints._draw_row(Layout(), bpy.context, rig, row)
-assert "forward" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+layout = Layout()
+constraints._draw_row(layout, bpy.context, rig, row)
+assert "forward" in layout.shown()
 
 along = target.rotation_euler.to_matrix() @ Vector((0.0, 1.0, 0.0))
 for forward, wanted in ((True, along), (False, -along)):
@@ -508,7 +501,6 @@ row.property_unset("forward")
 setup_files.apply(rig, setup)
 assert row.forward is False
 """
-)
 """Whether an axis points away from the target's: stored, saved, shown and solved."""
 
 
@@ -550,7 +542,7 @@ for sweep in (Sweep.BY_TWOS, Sweep.ROOT_TO_TIP, Sweep.LARGEST_ERROR):
     assert result.status is SolveStatus.CONVERGED, result
     poses.add(tuple(tuple(q) for q in result.pose.rotations))
 assert len(poses) == 3
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+rig = armature("bone")
 rig.ccd_rig.solver.sweep = "BY_TWOS"
 assert solver_settings(rig).sweep is Sweep.BY_TWOS
 """
@@ -570,9 +562,7 @@ SETTING_OF_THE_SOLVER_SCRIPT = """
 import bpy
 from rig_copy.ccd_rig.blender.properties.solver_settings import solver_settings
 from rig_copy.ccd_rig.blender import setup_files
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-bpy.context.scene.collection.objects.link(rig)
-bpy.context.view_layer.update()  # which gives it a pose
+rig = armature("bone")
 group = rig.ccd_rig.solver
 assert group.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
 assert group.eagerness == 3
@@ -597,10 +587,7 @@ import bpy
 from rig_copy.ccd_rig.blender.bake import settings, start
 from rig_copy.ccd_rig.blender.cli import bake_command, command_line
 from rig_copy.panels import bake as panel
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-bpy.context.scene.collection.objects.link(rig)
-bpy.context.view_layer.objects.active = rig
-bpy.context.view_layer.update()  # which gives it a pose
+rig = armature("bone")
 options = rig.ccd_rig.bake
 assert options.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
 assert "eagerness" in bpy.ops.ccd_rig.bake.get_rna_type().properties
@@ -614,16 +601,9 @@ words = command_line.parse(["bake", "shot.blend", "--eagerness", "7"])
 assert bake_command.bake_settings(words, bpy.context.scene).eagerness == 7
 assert bake_command.bake_settings(command_line.parse(["bake"]), bpy.context.scene).eagerness == 3
 
-class Layout:
-    drawn = []
-    def __getattr__(self, call):
-        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
-class Panel:
-    layout = Layout()
-    fields = lambda self: self.layout
-panel.CCD_RIG_PT_bake_more.draw(Panel(), bpy.context)
-shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
-assert shown[-3:] == ["eagerness", "switch_to_fk", "verify"], shown
+layout = Layout()
+panel.CCD_RIG_PT_bake_more.draw(layout, bpy.context)
+assert layout.shown()[-3:] == ["eagerness", "switch_to_fk", "verify"], layout.shown()
 """
 """Its property, tooltip, word, place in the panel and fingerprint come from one file."""
 

@@ -26,18 +26,6 @@ from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 
-def test_full_pose_of_a_free_chain():
-    rng = random.Random(1)
-    skeleton = straight(5)
-    for _ in range(60):
-        pose = legal_pose(skeleton, rng)
-        goals = [
-            PositionGoal("joint4", tail(skeleton, pose)),
-            OrientationGoal("joint4", frame_of(skeleton, pose, "joint4")),
-        ]
-        assert meet(skeleton, goals).status is CONVERGED
-
-
 def test_zalo_arm_touches_points_from_any_direction():
     """Five degrees of freedom: a turning base, three elbows and a wrist; the point and the direction of the
     last bone."""
@@ -127,46 +115,6 @@ def test_pole_on_the_line_or_a_straight_chain_asks_for_nothing():
     assert meet(
         skeleton, [PositionGoal("joint2", (0.0, 2.0, 1.0)), PoleGoal("joint0", "joint2", (0.0, 4.0, 2.0))]
     )
-
-
-def test_priorities_keep_what_is_served_first():
-    """Two arms on one spine pull to opposite sides: equal weights share the miss, priorities do not."""
-    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0))]
-    for name in ("left", "right"):
-        joints.append(Joint(f"{name}0", 1, (0, 1, 0)))
-        joints.append(Joint(f"{name}1", len(joints) - 1, (0, 1, 0)))
-    skeleton = Skeleton(joints)
-    left, right = (-3.4, 1.0, 0.0), (3.4, 1.0, 0.0)
-    equal = meet(skeleton, [PositionGoal("left1", left), PositionGoal("right1", right)])
-    assert abs(equal.errors[0].distance - equal.errors[1].distance) < 0.1
-    for first in ("left", "right"):
-        goals = [
-            PositionGoal("left1", left, priority=int(first != "left")),
-            PositionGoal("right1", right, priority=int(first != "right")),
-        ]
-        served = meet(skeleton, goals)
-        high, low = (0, 1) if first == "left" else (1, 0)
-        assert served.errors[high].distance <= SOLVE
-        assert served.errors[low].distance > 1.0
-        alone = meet(skeleton, [goals[high]])
-        transforms = forward_kinematics(skeleton, alone.pose)
-        assert served.errors[low].distance <= measure(goals[low], skeleton, transforms).distance + SOLVE
-
-
-def test_priorities_with_room_for_all_meet_all():
-    rng = random.Random(4)
-    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0))]
-    for name in ("left", "right"):
-        for i in range(3):
-            joints.append(Joint(f"{name}{i}", 1 if i == 0 else len(joints) - 1, (0, 1, 0)))
-    skeleton = Skeleton(joints)
-    for _ in range(30):
-        pose = legal_pose(skeleton, rng)
-        goals = [
-            PositionGoal(f"{n}2", tail(skeleton, pose, f"{n}2"), priority=p)
-            for p, n in enumerate(("left", "right"))
-        ]
-        assert meet(skeleton, goals).status is CONVERGED
 
 
 @pytest.mark.parametrize(

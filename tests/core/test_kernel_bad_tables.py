@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,29 +12,16 @@ import numpy as np
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import closed_forms, goals, kinematics, limits, motion, pose, skeleton
 
 COMPILED = SimpleNamespace(
     **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
 )
 PLAIN = SimpleNamespace(
-    Problem=skeleton.Problem,
-    set_search=pose.set_search,
-    solve_poses=pose.solve_poses,
-    evaluate_at=pose.evaluate_at,
-    nearest_of_many=limits.nearest_of_many,
-    place_joints=kinematics.place_joints,
-    borders_at=limits.borders_at,
-    measure_bend=goals.measure_bend,
-    evaluate_spline=kinematics.evaluate_spline,
-    project_rotation=limits.project_rotation,
-    soften=closed_forms.soften,
-    solve_two_bones=closed_forms.solve_two_bones,
-    solve_target_triangles=closed_forms.solve_target_triangles,
-    carry_departures=motion.carry_departures,
-    sweep_departures=motion.sweep_departures,
-    write_departures=motion.write_departures,
-    write_largest_angles=motion.write_largest_angles,
+    **{
+        name: getattr(import_module(f"ccd_rig.kernel.{module}"), name)
+        for module, names in kernel.ENTRIES
+        for name in names
+    }
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
 LIMIT = kernel.LIMIT_WIDTH
@@ -419,6 +407,7 @@ def test_limits_refuse_what_does_not_fit(way: Any) -> None:
         (1, ints(2), "number has no row"),
         (1, ints(-2), "number has no row"),
         (1, ints(), "not as many as rotations"),
+        (1, ints(0, 0), "not as many as rotations"),
         (2, np.zeros(3), "different lengths"),
         (3, np.zeros(5), "different lengths"),
     )

@@ -15,10 +15,10 @@ from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
 from ...maths.batch import Array
 from ...settings import SolverSettings
-from ...solvers.stepping import Ended, advance
+from ...solvers.stepping import Items
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import BoneKeys, Destination, repeated_bones
+from ..keys.writer import ChannelKeys, Destination, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
 from ..scene.evaluation import metres_per_unit
@@ -27,9 +27,9 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .findings import in_order, measured_report, planting
+from .findings import end_jumps, in_order, measured_report, planting
 from .keyed_motion import keyed_joints, keyed_motion
-from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
+from .keying import keys_of, nothing_to_key, poses_beside, reduce_steps, rotations_beside, write_keys
 from .playback import check_steps, play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
@@ -135,14 +135,15 @@ def bake_in_shared_scene(
             contextlib.ExitStack() as undo,
             contextlib.closing(_written(preparing, undo)) as steps,
         ):
-            while not isinstance(item := advance(steps), Ended):
+            items = Items(steps)
+            for item in items:
                 yield item
                 # An iterator over constraints or bones must not meet a freed one.
                 if item.verb in PER_BONE_STAGES and _addresses(armature_object) != addresses:
                     raise RigError(changed)
             yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
             undo.pop_all()
-        return item.result
+        return items.result
     except CCDRigError:
         raise
     except Exception as error:  # a script, undo or another file changed the data: not a bug
@@ -192,15 +193,18 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
         raise RigError(nothing_to_key(motion.bake_frames, settings))
 
     keying = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
-    making = keys_of(task, motion.bake_frames, motion.keyed)
+    beside = rotations_beside(task, motion.bake_frames)
+    making = keys_of(task, motion.bake_frames, motion.keyed, beside)
     keys = yield from clock.run(paced(making, keying))
     keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
         reducing = reduce_steps(task, motion.bake_frames, motion.keyed, keys)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
-    plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
+    plays = switches.switch_plays(scene, armature_object, {each.group for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
+    is_played = settings.verify or bool(planting(motion.bake_frames))
+    ends = [] if is_played else [*poses_beside(task, motion, beside)]
     writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
     start.store(action, start.SETTINGS, task.fingerprint, undo)
@@ -215,22 +219,22 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
     measuring = keying._replace(verb="measured")
     times: Array = np.zeros(0)  # of playback
     places, checking = dict[int, Array](), Clock()
-    if settings.verify or planting(motion.bake_frames):
+    if is_played:
         played = yield from (checking if settings.verify else clock).run(play_steps(task, motion.bake_frames))
-        times, places = played.shown.frames, played.planted
+        times, places, ends = played.shown.frames, played.planted, [*played.ends()]
     outcome = measured_report(task, motion, action.name, times, places)
     report = yield from clock.run(paced(outcome, measuring))
+    started = time.perf_counter()
+    findings = (*report.findings, *(jump for each in ends for jump in end_jumps(motion, *each)))
+    clock.seconds += time.perf_counter() - started
     if settings.verify:
         check, in_playback = yield from checking.run(check_steps(task, motion, played))
-        report = replace(
-            report,
-            check=replace(check, seconds=checking.seconds),
-            findings=in_order((*report.findings, *in_playback), ready.constraints),
-        )
+        report = replace(report, check=replace(check, seconds=checking.seconds))
+        findings += in_playback
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(
         report,
-        findings=(*shown_in_ik, *report.findings),
+        findings=(*shown_in_ik, *in_order(findings, ready.constraints)),
         seconds=clock.seconds,
         keys=sum(len(each.frames) for each in keys),
         keys_before=keys_before,
@@ -240,7 +244,7 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
             *_repeated(armature_object, keys, settings.destination),
             *filter(None, [why_plain()]),
         ),
-        switched_to_fk=tuple(each.bone for each in to_fk),
+        switched_to_fk=tuple(each.group for each in to_fk),
     ).scaled(metres_per_unit(scene))
     keyed_bones = [ready.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
@@ -249,12 +253,12 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
 
 
 def _repeated(
-    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], destination: Destination
+    armature_object: bpy.types.Object, keys: Sequence[ChannelKeys], destination: Destination
 ) -> Iterator[str]:
     """Yield a warning if the modifier Cycles repeats baked frames."""
     if destination is Destination.NLA_STRIP:  # the strip has F-curves without modifiers
         return
-    bones = repeated_bones(armature_object, [(each.bone, each.channel) for each in keys])
+    bones = repeated_bones(armature_object, [(each.group, each.channel) for each in keys])
     if bones:
         more = f" and {len(bones) - 1} more" if len(bones) > 1 else ""
         yield f"Bone '{bones[0]}'{more}: the modifier Cycles repeats what is baked in every turn"

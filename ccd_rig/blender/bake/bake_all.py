@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...solvers.stepping import Ended, advance
+from ...solvers.stepping import Items
 from .. import checks
 from ..keys import channels
 from ..keys.writer import Destination
@@ -69,9 +69,9 @@ def bake_all_steps(
             for chunk in _chunks({each: settings[each] for each in wave}):
                 ready += yield from _side_by_side(scene, chunk, overall, kept)
         for armature_object, steps in ready:  # each has written its keys and cannot fail
-            end = advance(steps)
-            assert isinstance(end, Ended), "a bake went on after its last item"
-            reports[armature_object] = end.result
+            items = Items(steps)
+            assert not [*items], "a bake went on after its last item"
+            reports[armature_object] = items.result
     return [reports[each] for each in settings]
 
 

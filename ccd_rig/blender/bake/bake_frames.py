@@ -136,6 +136,13 @@ class Transforms(NamedTuple):
     axes: Array
 
 
+class Relative(NamedTuple):
+    """A pose of joints relative to their parents; NaN where it is not known."""
+
+    rotations: Array  # (J, 4)
+    places: Array  # (J, 3) of the heads
+
+
 class Motion(NamedTuple):
     """Poses of all joints over the keyed frames, as they play."""
 

@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 
 from ...limits.shapes import BatchLimits, Limit, as_hinge
 from ...maths import batch
-from ...maths.batch import Array, Mask, angles_between, conjugate, inverse, length, move, multiply, unit
+from ...maths.batch import (
+    Array,
+    Mask,
+    angles_between,
+    conjugate,
+    inverse,
+    length,
+    move,
+    multiply,
+    rotate,
+    unit,
+)
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
@@ -29,8 +40,8 @@ from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
 from ..solve.methods import chain_joints, groups
 from . import body_motion, measuring
-from .bake_frames import BakeFrames, Motion, Rows
-from .keyed_motion import KeyedMotion, rotated_joints
+from .bake_frames import BakeFrames, Motion, Relative, Rows
+from .keyed_motion import KeyedMotion, moved_joints, rotated_joints
 from .report import (
     GAVE_WAY,
     MET,
@@ -119,23 +130,63 @@ REACH = 0.98
 """The Max Extension that keeps a limb from that; longer chains would wind instead."""
 
 
+@dataclass(frozen=True)
+class Channels:
+    """Keyed channels of bones, K in all: rotations, and then slides and the location of a root bone."""
+
+    turned: list[int]  # joints
+    placed: list[int]  # likewise
+    movers: list[frozenset[int]]  # the joints that each constraint moves
+    sizes: Array  # (placed,) the longest chain of these constraints, armature space
+
+    @classmethod
+    def of(cls, bake_frames: BakeFrames) -> Channels:
+        """The channels of a bake."""
+        tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
+        moved, placed = moved_joints(bake_frames), [*dict.fromkeys(bake_frames.sliding)]
+        if tracks is not None:
+            placed += {tracks.support_chains.root_bone}.difference(placed)
+        planted = frozenset() if tracks is None else frozenset(tracks.keyed())
+        movers, lengths = list[frozenset[int]](), list[float]()
+        for c, row in enumerate(bake_frames.constraints):
+            movers.append(frozenset(bake_frames.moved_by(c)) | (planted if row.kind.plants else frozenset()))
+            lengths.append(float(bake_frames.lengths[0, list(chain_joints(skeleton, row))].sum()))
+        placed = [j for j in placed if j in moved]
+        sizes = [max(size for each, size in zip(movers, lengths, strict=True) if j in each) for j in placed]
+        return cls(rotated_joints(bake_frames), placed, movers, np.array(sizes))
+
+    @property
+    def joints(self) -> list[int]:
+        """(K,) the joint of each channel."""
+        return [*self.turned, *self.placed]
+
+    def speeds(self, rotations: Array, translations: Array, frames: Array) -> Array:
+        """(F - 1, K) radians per frame, or parts of the chain's length, of (F, J, 4) and (F, J, 3)."""
+        turns = measuring.speeds(rotations[:, self.turned], frames)
+        moves = length(np.diff(translations[:, self.placed], axis=0), axis=-1) / np.diff(frames)[:, None]
+        return np.hstack((turns, moves / self.sizes))
+
+    def measures(self, k: int, speed: float, world: Array) -> dict[str, float]:
+        """A jump of channel `k` as `angle` or `distance` of a finding; `world`: (3, 3) armature to world."""
+        if k < len(self.turned):
+            return {"angle": speed}
+        scale = float(np.cbrt(np.abs(np.linalg.det(world))))
+        return {"distance": speed * float(self.sizes[k - len(self.turned)]) * scale}
+
+
 def jumps(baked: Baked) -> Iterator[Finding]:
     """Runs of frames at which bones of a constraint jump, and their reference poses do not."""
-    bake_frames, joints = baked.bake_frames, baked.rotated
-    if len(bake_frames.frames) < 3 or not joints:
+    bake_frames, keyed = baked.bake_frames, Channels.of(baked.bake_frames)
+    frames, joints = bake_frames.frames, keyed.joints
+    if len(frames) < 3 or not joints:
         return
-    speeds = baked.speeds
+    speeds = keyed.speeds(baked.motion.rotations, baked.motion.translations, frames)
     sudden = is_sudden(speeds, LEAST)
     if not sudden.any():
         return
-    references = bake_frames.reference_poses[:, joints]
-    sudden &= measuring.speeds(references, bake_frames.frames) < 0.5 * speeds
-    left, places = set(joints), {j: k for k, j in enumerate(joints)}
+    sudden &= keyed.speeds(bake_frames.reference_poses, bake_frames.translations, frames) < 0.5 * speeds
     for c, constraint in enumerate(bake_frames.constraints):
-        columns = sorted(places[j] for j in left.intersection(baked.chains[c]))
-        left.difference_update(joints[k] for k in columns)
-        if not columns:
-            continue
+        columns = [k for k, j in enumerate(joints) if j in keyed.movers[c]]
         is_active = bake_frames.influences[:, c] > 0.0
         jumping = sudden[:, columns].any(axis=1) & (is_active[1:] | is_active[:-1])
         if not jumping.any():
@@ -145,55 +196,64 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         size = float(bake_frames.lengths[0, chain].sum())
         sides = bend_sides(baked.heads[:, chain], baked.reached(c), size)
         for run in batch.runs(jumping):
-            first, last, frame, step = measuring.span(bake_frames.frames[1:], run, fastest.max(axis=1))
-            k = int(np.argmax(fastest[step]))
-            follows, angle = bool(leaps[run].any()), float(fastest[step, k])
-            around = slice(step, step + 2)
+            first, last, frame, step = measuring.span(frames[1:], run, fastest.max(axis=1))
+            k = columns[int(np.argmax(fastest[step]))]
+            follows, speed, around = bool(leaps[run].any()), float(fastest[step].max()), slice(step, step + 2)
+            is_helped = not follows and k < len(keyed.turned) and joints[k] in chain
             yield Finding(
                 Trouble.JUMP,
                 constraint.name,
-                baked.bone(joints[columns[k]]),
+                baked.bone(joints[k]),
                 first,
                 last,
                 frame,
-                angle=angle,
-                more=int(sudden[run][:, columns].any(axis=0).sum()) - 1,
+                **keyed.measures(k, speed, bake_frames.worlds[step]),
+                more=len({joints[columns[i]] for i in np.flatnonzero(sudden[run][:, columns].any(axis=0))})
+                - 1,
                 follows=follows,
-                fix=Fix.NONE if follows else _fix(baked, c, angle, extension[around], sides[around]),
+                fix=_fix(baked, c, speed, extension[around], sides[around]) if is_helped else Fix.NONE,
             )
+        sudden[np.ix_(jumping, columns)] = False  # told
 
 
-def end_jumps(motion: KeyedMotion, way: int, here: Array, beside: Array) -> Iterator[Finding]:
+def end_jumps(motion: KeyedMotion, way: int, here: Relative, beside: Relative) -> Iterator[Finding]:
     """Jumps of bones from an end of the range to the frame beside it, which the reference pose does not make.
 
     Args:
         way: -1 for the frame before the range, 1 for the frame after it.
-        here, beside: (J, 4) rotations at the end and beside it as they play, armature space.
+        here, beside: at the end, and beside it.
     """
-    bake_frames, joints = motion.bake_frames, rotated_joints(motion.bake_frames)
+    bake_frames, keyed = motion.bake_frames, Channels.of(motion.bake_frames)
     row, around = (0, slice(AROUND)) if way < 0 else (-1, slice(-AROUND, None))
-    every = bake_frames.skeleton.joints
-    parents = [every[j].parent if every[j].inherit_rotation else -1 for j in joints]
-    relative_here, relative_beside = (
-        multiply(conjugate(np.vstack((turns, (1.0, 0.0, 0.0, 0.0)))[parents].T), turns[joints].T)
-        for turns in (here, beside)
+    joints, rotations = keyed.joints, here.rotations.T
+    solved, reference = (unit(each[row].T) for each in (motion.keyed.rotations, bake_frames.reference_poses))
+    bases = multiply(rotations, conjugate(solved))
+    shifts = rotate(bases, (bake_frames.translations[row] - motion.keyed.translations[row]).T).T
+    angles, without = (
+        np.concatenate(
+            (
+                angles_between(turns, beside.rotations.T)[keyed.turned],
+                length(places - beside.places, axis=-1)[keyed.placed] / keyed.sizes,
+            )
+        )
+        for turns, places in (
+            (rotations, here.places),
+            (multiply(bases, reference), here.places + shifts),
+        )
     )
-    keyed, reference = (
-        unit(each[row, joints].T) for each in (motion.keyed.rotations, bake_frames.reference_poses)
-    )
-    angles = angles_between(relative_here, relative_beside)
-    without = angles_between(multiply(relative_here, multiply(conjugate(keyed), reference)), relative_beside)
-    speeds = measuring.speeds(motion.keyed.rotations[:, joints], bake_frames.frames)[around]
+    speeds = keyed.speeds(motion.keyed.rotations, motion.keyed.translations, bake_frames.frames)[around]
     usual = np.median(speeds, axis=0) if len(speeds) else np.zeros(len(joints))
     sudden = (angles > TIMES * usual + LEAST) & (without < 0.5 * angles)
     at = number(bake_frames.frames[row] + max(way, 0))
     for c, constraint in enumerate(bake_frames.constraints):
-        columns = [k for k, j in enumerate(joints) if sudden[k] and j in bake_frames.moved_by(c)]
+        columns = [k for k, j in enumerate(joints) if sudden[k] and j in keyed.movers[c]]
         if columns and bake_frames.influences[row, c] > 0.0:
             sudden[columns] = False
             k = max(columns, key=lambda k: float(angles[k]))
-            bone, angle, more = every[joints[k]].name, float(angles[k]), len(columns) - 1
-            yield Finding(Trouble.JUMP, constraint.name, bone, at, at, at, angle=angle, more=more)
+            measure = keyed.measures(k, float(angles[k]), bake_frames.worlds[row])
+            more = len({joints[k] for k in columns}) - 1
+            bone = bake_frames.skeleton.joints[joints[k]].name
+            yield Finding(Trouble.JUMP, constraint.name, bone, at, at, at, **measure, more=more)
 
 
 def is_sudden(speeds: Array, least: float) -> Mask:

@@ -126,11 +126,11 @@ def base_motion(bake_frames: BakeFrames) -> Motion:
 
 def keyed_joints(bake_frames: BakeFrames) -> list[int]:
     """Joints that a constraint moves at any frame, and then all joints with coupled offsets too."""
-    moved = _moved_joints(bake_frames)
+    moved = moved_joints(bake_frames)
     return sorted(moved.union(each.joint for each in bake_frames.couplings) if moved else moved)
 
 
-def _moved_joints(bake_frames: BakeFrames) -> set[int]:
+def moved_joints(bake_frames: BakeFrames) -> set[int]:
     """Joints that a constraint moves at any frame."""
     in_force = np.flatnonzero((bake_frames.influences > 0.0).any(axis=0)).tolist()
     moving = [c for c in in_force if not bake_frames.constraints[c].kind.plants]
@@ -146,7 +146,7 @@ def rotated_joints(bake_frames: BakeFrames) -> list[int]:
     tracks = bake_frames.tracks
     is_kept = tracks is not None and tracks.keeps_body and not tracks.turns_body
     kept = tracks.support_chains.root_bone if tracks is not None and is_kept else -1
-    return sorted(_moved_joints(bake_frames) - {kept})
+    return sorted(moved_joints(bake_frames) - {kept})
 
 
 def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]:

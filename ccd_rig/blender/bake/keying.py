@@ -10,53 +10,114 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 from mathutils import Quaternion
+from numpy.typing import NDArray
 
 from ...limits.shapes import contains
 from ...maths.batch import Array, runs
 from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
-from ...solvers.stepping import Ended, T, Work, advance
+from ...solvers.stepping import Items, T, Work
 from ..keys import channels
-from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
+from ..keys.writer import ChannelKeys, Destination, write
 from ..properties.stored_poses import MODE
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
+from ..scene.evaluation import is_visible
 from ..solve.methods import chain_joints
 from . import measuring, start
-from .bake_frames import BakeFrames, Motion
+from .bake_frames import BakeFrames, Motion, Relative
 from .frame_selection import key_time
-from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, rotated_joints
 from .progress import Progress, Steps
 from .settings import BakeSettings
 from .shot import Task
 from .start import Values
 
+Beside = Mapping[tuple[str, str], NDArray[np.float32]]
+"""Values of channels beside a range, by bone and channel, see `channels.values_beside`."""
 
-def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[BoneKeys]]:
-    """Keys of all moved channels at all frames, in the time of keys; yields per bone."""
+
+def rotations_beside(task: Task, bake_frames: BakeFrames) -> tuple[Beside, Beside]:
+    """Rotation channels of keyed joints before and after the range, before its keys are written."""
+    bones = task.armature_object.pose.bones
+    names = [bake_frames.skeleton.joints[j].name for j in keyed_joints(bake_frames)]
+    rotations_at = [(name, rotation_modes.rotation_channel(bones[name])[0]) for name in names]
+    return _beside(task, rotations_at, -1), _beside(task, rotations_at, 1)
+
+
+def _beside(task: Task, at: Sequence[tuple[str, str]], way: int) -> Beside:
+    time, settings = key_time(task.scene), task.settings
+    edge = (settings.frame_start if way < 0 else settings.frame_end) * time
+    return channels.values_beside(task.armature_object, at, edge, way, time)
+
+
+def poses_beside(
+    task: Task, motion: KeyedMotion, beside: tuple[Beside, Beside]
+) -> Iterator[tuple[int, Relative, Relative]]:
+    """Yield the arguments of `end_jumps` as keys have them, before those of the range are written.
+
+    Keys beside the range are known without playing, strips and what moves bones otherwise are not.
+
+    Args:
+        beside: of `rotations_beside`.
+    """
+    bake_frames, armature_object = motion.bake_frames, task.armature_object
+    joints, bones = bake_frames.skeleton.joints, armature_object.pose.bones
+    placed = keyed_locations(bake_frames, motion.keyed)
+    for way, row, rotated in ((-1, 0, beside[0]), (1, -1, beside[1])):
+        if not is_visible(task.scene, float(bake_frames.frames[row] + way)):
+            continue
+        here = Relative(motion.keyed.rotations[row], motion.keyed.translations[row])
+        there = Relative(np.full_like(here.rotations, np.nan), np.full_like(here.places, np.nan))
+        for (bone, _), values in rotated.items():
+            rotation = rotation_modes.rotation_of(bones[bone].rotation_mode, values.tolist())
+            there.rotations[bake_frames.skeleton.index(bone)] = rotation
+        located = _beside(task, [(joints[j].name, "location") for j in placed], way)
+        for j, locations in placed.items():
+            location = located.get((joints[j].name, "location"))
+            if location is not None:
+                shift = translations_of(_shifts(bake_frames, j)[row], location - locations[row])
+                there.places[j] = here.places[j] + shift
+        yield way, here, there
+
+
+def _shifts(bake_frames: BakeFrames, j: int) -> Array:
+    """(F, 3, 3) locations to translations of a joint with a keyed location."""
+    if j in bake_frames.located:
+        return bake_frames.shifts[:, bake_frames.located.index(j)]
+    return bake_frames.planted_tracks.shifts
+
+
+def keys_of(
+    task: Task, bake_frames: BakeFrames, motion: Motion, beside: tuple[Beside, Beside]
+) -> Work[list[ChannelKeys]]:
+    """Keys of all moved channels at all frames, in the time of keys; yields per bone.
+
+    Keys outside the range stay. The new ones continue from them, or lead to them, by the short way round.
+
+    Args:
+        beside: of `rotations_beside`.
+    """
     armature_object, settings = task.armature_object, task.settings
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
-    time = key_time(task.scene)
-    times = bake_frames.frames * time
-    joints = keyed_joints(bake_frames)
+    times = bake_frames.frames * key_time(task.scene)
+    joints, (before, after) = keyed_joints(bake_frames), beside
     pose_bones = [armature_object.pose.bones[bake_frames.skeleton.joints[j].name] for j in joints]
     rotations_at = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
-    # Keys outside the range stay. The new ones continue from them, or lead to them, by the short way round.
-    first, last = settings.frame_start * time, settings.frame_end * time
-    before = channels.values_beside(armature_object, rotations_at, first, -1, time)
-    after = channels.values_beside(armature_object, rotations_at, last, 1, time)
     keys, locations = [], keyed_locations(bake_frames, motion)
     rotated = set(rotated_joints(bake_frames))
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, rotations_at, strict=True):
         yield
-        places = [BoneKeys(bone, "location", times, locations[j], interpolation)] if j in locations else []
+        path, places = pose_bone.path_from_id, list[ChannelKeys]()
+        if j in locations:
+            places = [ChannelKeys(bone, path("location"), times, locations[j], interpolation)]
         if j not in rotated:
             keys += places
             continue
@@ -64,19 +125,19 @@ def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[Bo
         held = rotation_modes.locked_angles(pose_bone, (limits[j] for limits in bake_frames.limits))
         previous, later = before.get((bone, channel)), after.get((bone, channel))
         values, twin = rotation_modes.values_between(mode, rotations, previous, later, held)
-        keys += [BoneKeys(bone, channel, times, values, interpolation, twin), *places]
+        keys += [ChannelKeys(bone, path(channel), times, values, interpolation, twin), *places]
     return keys
 
 
 def write_keys(
-    task: Task, keys: Sequence[BoneKeys], switches: Sequence[PropertyKeys], undo: ExitStack
+    task: Task, keys: Sequence[ChannelKeys], switches: Sequence[ChannelKeys], undo: ExitStack
 ) -> Work[bpy.types.Action]:
     """Write the keys, and note the source of a new action; `undo` gets the callbacks that take it back."""
     armature_object, time, settings = task.armature_object, key_time(task.scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
     original = channels.action_of(armature_object)
-    bones = [each.bone for each in keys]
+    bones = [each.group for each in keys]
     pose = _without_keys(armature_object, bones, task.start.values)
     is_by_strips = start.moved_by_strips(armature_object, bones)
     yield
@@ -136,13 +197,13 @@ class _Channel:
 
     joint: int  # its index
     kind: str  # rotation mode, or `PLACE`
-    keys: BoneKeys  # a key on every frame
+    keys: ChannelKeys  # a key on every frame
     shifts: Array | None  # (F, 3, 3) location channel to the joint's translations; None for rotations
 
 
 def reduce_steps(
-    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
-) -> Steps[tuple[list[BoneKeys], Motion]]:
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[ChannelKeys]
+) -> Steps[tuple[list[ChannelKeys], Motion]]:
     """Choose which keys to keep.
 
     Args:
@@ -153,17 +214,17 @@ def reduce_steps(
         The keys that are kept, and the motion that they play.
     """
     thinning = _thin(task, bake_frames, motion, keys)
-    total = len(bake_frames.frames)
+    total, items = len(bake_frames.frames), Items(thinning)
     with contextlib.closing(thinning):
-        while not isinstance(part := advance(thinning), Ended):
+        for part in items:
             done = int(total * part)
             yield Progress(float(bake_frames.frames[min(done, total - 1)]), done, total, "reduced")
-    return part.result
+    return items.result
 
 
 def _thin(
-    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
-) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[ChannelKeys]
+) -> Generator[float, None, tuple[list[ChannelKeys], Motion]]:
     """Like `reduce_steps`; yields the share of work that is done, 0 to 1."""
     settings, channels = task.settings, [_channel(task.armature_object, bake_frames, each) for each in keys]
     first, wide = _tolerances(bake_frames, motion, channels, settings)
@@ -195,18 +256,17 @@ def _thin(
 
 def _share(work: Generator[float, None, T], begin: float, size: float) -> Generator[float, None, T]:
     """Work whose progress, 0 to 1, is a share of a longer one's."""
-    while not isinstance(part := advance(work), Ended):
+    items = Items(work)
+    for part in items:
         yield begin + size * part
-    return part.result
+    return items.result
 
 
-def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: BoneKeys) -> _Channel:
-    joint = bake_frames.skeleton.index(keys.bone)
+def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: ChannelKeys) -> _Channel:
+    joint = bake_frames.skeleton.index(keys.group)
     if keys.channel != "location":
-        return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
-    if joint in bake_frames.located:
-        return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.located.index(joint)])
-    return _Channel(joint, PLACE, keys, bake_frames.planted_tracks.shifts)
+        return _Channel(joint, armature_object.pose.bones[keys.group].rotation_mode, keys, None)
+    return _Channel(joint, PLACE, keys, _shifts(bake_frames, joint))
 
 
 def _tolerances(

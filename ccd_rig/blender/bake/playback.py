@@ -36,11 +36,11 @@ from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
 from ..rig import clamps, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, playback, shown_range
+from ..scene.evaluation import Playback, PlayedFrame, Samples, Shown, is_visible, playback
 from ..scene.targets import TargetRows
 from . import measuring
-from .bake_frames import BakeFrames, Transforms
-from .findings import end_jumps, missed_between, taken_off
+from .bake_frames import BakeFrames, Relative, Transforms
+from .findings import missed_between, taken_off
 from .keyed_motion import KeyedMotion, base_motion, keyed_joints, motion_between
 from .progress import Progress, Steps, paced
 from .report import Check, Finding, PlaybackResult
@@ -68,7 +68,7 @@ def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
         requests = [(frame, True) for frame in frames.tolist()]
         # Without targets, which may be invalid there.
         requests += [(each, False) for each in (requests[0][0] - 1.0, requests[-1][0] + 1.0)]
-        requests = sorted(each for each in requests if each[1] or _is_visible(task.scene, each[0]))
+        requests = sorted(each for each in requests if each[1] or is_visible(task.scene, each[0]))
         done = 0
         for frame, is_in_range in requests:
             if shared is not None:
@@ -87,18 +87,12 @@ def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
 def check_steps(
     task: Task, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Steps[tuple[Check, tuple[Finding, ...]]]:
-    """The check of a played bake, and what it finds between keys and at the ends."""
+    """The check of a played bake, and what it finds between keys and of other constraints."""
     frames = samples.shown.frames
     measured = Progress(frames[-1], 0, len(frames), "measured")
     results, between = yield from paced(_results(task, motion, samples), measured)
-    ends = [jump for now in samples.beside for jump in end_jumps(motion, *samples.end(now))]
     taken = yield from paced(_taken_off(task, motion), measured)
-    return Check(len(frames), tuple(results)), (*between, *ends, *taken)
-
-
-def _is_visible(scene: bpy.types.Scene, frame: float) -> bool:
-    """Whether a frame is rendered, or played in the viewport."""
-    return any(a <= frame <= b for a, b in ((scene.frame_start, scene.frame_end), shown_range(scene)))
+    return Check(len(frames), tuple(results)), (*between, *taken)
 
 
 def _taken_off(task: Task, motion: KeyedMotion) -> Work[tuple[Finding, ...]]:
@@ -305,11 +299,23 @@ class _PlaybackSamples:
             self._convert(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
-    def end(self, beside: PlayedFrame) -> tuple[int, Array, Array]:
-        """The arguments of `end_jumps` for a frame beside the range, after its motion."""
-        row, way = (0, -1) if beside.frame < self.shown.frames[0] else (-1, 1)
-        turns, _ = _turns(beside.matrices[None, self.slots].astype(np.float64), self.signs[[row]])
-        return way, self.axes[row], turns[0]
+    def ends(self) -> Iterator[tuple[int, Relative, Relative]]:
+        """Yield the arguments of `end_jumps`, after the motion, for the frames beside the range."""
+        for beside in self.beside:
+            row, way = (0, -1) if beside.frame < self.shown.frames[0] else (-1, 1)
+            poses = beside.matrices[None, self.slots].astype(np.float64)
+            turns, _ = _turns(poses, self.signs[[row]])
+            here = self._relative(self.heads[row], self.axes[row])
+            yield way, here, self._relative(poses[0, :, :3, 3], turns[0])
+
+    def _relative(self, heads: Array, axes: Array) -> Relative:
+        """Joints (J, 3) and (J, 4) relative to their parents."""
+        joints, root = self.shown.skeleton.joints, (1.0, 0.0, 0.0, 0.0)
+        parents = [joint.parent for joint in joints]
+        turning = [joint.parent if joint.inherit_rotation else -1 for joint in joints]
+        back = conjugate(np.vstack((axes, root)).T)
+        places = rotate(back[:, parents], (heads - np.vstack((heads, np.zeros(3)))[parents]).T)
+        return Relative(multiply(back[:, turning], axes.T).T, places.T)
 
     def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
         """Store targets and influences between keys, and targets at keys that have moved since the solve."""

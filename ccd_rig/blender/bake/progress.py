@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from ...solvers import motion
-from ...solvers.stepping import Ended, Work, advance
+from ...solvers.stepping import Items, Work
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -82,32 +82,33 @@ class Pace:
 
 def shown(counts: Generator[float, None, T], progress: Progress) -> Steps[T]:
     """Turn work that yields counts of frames into steps that continue `progress`."""
-    done = float(progress.done)
+    done, items = float(progress.done), Items(counts)
     with contextlib.closing(counts):
-        while not isinstance(count := advance(counts), Ended):
+        for count in items:
             done += count
             yield progress._replace(done=min(int(done + 1e-6), progress.total))
-    return count.result
+    return items.result
 
 
 def paced(work: Work[T], progress: Progress) -> Steps[T]:
     """Turn work into steps that yield `progress` every `motion.CHUNK_SECONDS` seconds."""
-    latest = time.perf_counter()
+    latest, items = time.perf_counter(), Items(work)
     with contextlib.closing(work):
-        while not isinstance(item := advance(work), Ended):
+        for _ in items:
             if time.perf_counter() - latest >= motion.CHUNK_SECONDS:
                 yield progress
                 latest = time.perf_counter()
-    return item.result
+    return items.result
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
     """Run steps to their end; `progress` gets each item, and may raise to cancel."""
+    items = Items(steps)
     with contextlib.closing(steps):
-        while not isinstance(item := advance(steps), Ended):
+        for item in items:
             if progress is not None:
                 progress(item)
-    return item.result
+    return items.result
 
 
 @dataclass
@@ -118,11 +119,11 @@ class Clock:
 
     def run(self, steps: Steps[T]) -> Steps[T]:
         """The steps, measured."""
+        items, started = Items(steps), time.perf_counter()
         with contextlib.closing(steps):
-            while True:
-                started = time.perf_counter()
-                item = advance(steps)
+            for item in items:
                 self.seconds += time.perf_counter() - started
-                if isinstance(item, Ended):
-                    return item.result
                 yield item
+                started = time.perf_counter()
+        self.seconds += time.perf_counter() - started
+        return items.result

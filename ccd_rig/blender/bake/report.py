@@ -500,7 +500,7 @@ class Trouble(enum.StrEnum):
 
     SHORT = "SHORT"  # the target is out of reach
     OFF = "OFF"  # the target is missed, by limits or other constraints
-    JUMP = "JUMP"  # a bone turns far more from one frame to the next than in the frames around
+    JUMP = "JUMP"  # a bone turns or moves far more from one frame to the next than in the frames around
     SLIDE = "SLIDE"  # a bone that should be held in the world moves
     GROUND = "GROUND"  # a bone is below the ground
     LIMIT = "LIMIT"  # a limit holds a bone for long
@@ -573,7 +573,8 @@ class Finding:
                     return f"{self.constraint} turned {wide} off"
                 return f"{self.constraint} {far} {what}"
             case Trouble.JUMP:
-                return f"{self.bone} jumps {wide}{more}" + (", as its target does" if self.follows else "")
+                amount = wide if self.angle else far
+                return f"{self.bone} jumps {amount}{more}" + (", as its target does" if self.follows else "")
             case Trouble.SLIDE:
                 return f"{self.constraint} slides {far}"
             case Trouble.GROUND:
@@ -687,9 +688,9 @@ class BakeReport:
         return self.entries.worst(self.tolerance, self.angle_tolerance)
 
     def largest_jump(self) -> Finding | None:
-        """The largest jump among the findings, or None."""
+        """The largest turn of a jump among the findings, or else the largest move, or None."""
         jumps = (each for each in self.findings if each.trouble is Trouble.JUMP)
-        return max(jumps, key=lambda each: each.angle, default=None)
+        return max(jumps, key=lambda each: (each.angle, each.distance), default=None)
 
     def unsolved(self) -> tuple[Entry, ...]:
         """Entries of solved frames whose constraint is beyond the tolerances."""
@@ -702,14 +703,17 @@ class BakeReport:
     @property
     def is_sound(self) -> bool:
         """Whether all frames are reached, keys play as baked, and nothing is at fault; see `is_sound`."""
-        wrong = 0 if self.check is None else len(self.check.mismatches())
-        return is_sound(self.unsolved_count(), wrong, self.findings)
+        return is_sound(self.unsolved_count(), len(self.mismatches()), self.findings)
 
     @property
     def reaches_all(self) -> bool:
         """Whether what plays reaches all targets, at solved frames and between them."""
-        is_met = not self.unsolved_count() and (self.check is None or not self.check.mismatches())
+        is_met = not self.unsolved_count() and not self.mismatches()
         return is_met and _UNMET.isdisjoint(finding.trouble for finding in self.findings)
+
+    def mismatches(self) -> tuple[str, ...]:
+        """A sentence for each constraint whose keys do not play as baked; none without a check."""
+        return () if self.check is None else self.check.mismatches()
 
     def solved_count(self) -> int:
         """Count of solved frames with an active constraint."""
@@ -783,10 +787,12 @@ class BakeReport:
 
     def advice(self) -> str:
         """Words on the largest jump, or empty."""
-        turn = self.largest_jump()
-        if turn is None:
+        jump = self.largest_jump()
+        if jump is None:
             return ""
-        return f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+        if not jump.angle:
+            return f"Bone '{jump.bone}' moves {metres(jump.distance)} at frame {jump.frame:g}"
+        return f"Bone '{jump.bone}' turns {math.degrees(jump.angle):.0f} degrees at frame {jump.frame:g}"
 
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/headless.md lists its fields."""

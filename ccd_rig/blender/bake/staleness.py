@@ -289,7 +289,7 @@ def store_report(
         "worst_constraint": worst.constraint,
         "unsolved": report.unsolved_count(),
         "check": "" if report.check is None else report.check.words(),
-        "mismatches": 0 if report.check is None else len(report.check.mismatches()),
+        "mismatches": len(report.mismatches()),
         "findings": to_json(report.findings),
     }
     before = {

@@ -24,7 +24,7 @@ from ..properties import stored_poses
 from ..properties.constraint_values import Constraint
 from ..properties.stored_poses import MODE, POSE, Values, pose_of
 from ..rig.armature import RigLayout
-from ..rig.rotation_modes import CHANNELS, mode_of_number, rotation_channel, rotation_of
+from ..rig.rotation_modes import CHANNELS, channel_values, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.methods import Reference, whole_chain
 
@@ -33,7 +33,10 @@ class Start(enum.Enum):
     """Choice of the base pose of each frame, for bones that constraints move."""
 
     ACTION = "ACTION"
-    """The animation; rest for bones without animation, whatever their present pose."""
+    """The animation; rest for bones without animation, whatever their present pose.
+
+    Bones of converted IK start from the pose that this had.
+    """
     ORIGINAL = "ORIGINAL"
     """The animation before the first bake of the action."""
     REST = "REST"
@@ -339,7 +342,8 @@ def start_poses(
                 continue
             played |= {component: curves[component] for component in moving}
         # Components that a bake cannot change stay as they are.
-        rest = [r if f else p for r, p, f in zip(REST[name], present, free, strict=True)]
+        still_at = REST[name] if start is Start.REST else _without_animation(armature_object, bone, name)
+        rest = [r if f else p for r, p, f in zip(still_at, present, free, strict=True)]
         values.setdefault(bone, {})[name] = list(present) if start is Start.POSE else rest
         off = [abs(p - r) > POSED for p, r in zip(present, rest, strict=True)]
         still = [is_off for is_off, each in zip(off, components, strict=True) if each not in animated]
@@ -355,6 +359,16 @@ def start_poses(
         return started if original is None else original(started)
 
     return StartPoses(values, tuple(posed), based)
+
+
+def _without_animation(armature_object: bpy.types.Object, bone: str, name: str) -> Sequence[float]:
+    """Values of a channel from which a bone without animation starts."""
+    pose_bone: Any = armature_object.pose.bones[bone]
+    rotation = pose_bone.ccd_rig.start_rotation
+    if name == "location" or not any(rotation):
+        return REST[name]
+    values: list[float] = channel_values(pose_bone.rotation_mode, [rotation[:]])[0].tolist()
+    return values
 
 
 def _has_helped(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...maths.batch import Array, runs
 from ..keys import channels
-from ..keys.writer import Destination, PropertyKeys, curve_obstacles, plays_below
+from ..keys.writer import ChannelKeys, Destination, curve_obstacles, plays_below
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
@@ -91,7 +91,7 @@ def fk_keys(
     armature_object: bpy.types.Object,
     plays: Sequence[SwitchPlay],
     settings: BakeSettings,
-) -> list[PropertyKeys]:
+) -> list[ChannelKeys]:
     """Keys that hold FK over the range for switches at IK; frames outside keep their values."""
     keys, time = [], key_time(scene)
     for play in plays if settings.switch_to_fk else ():
@@ -99,14 +99,15 @@ def fk_keys(
             continue
         frames, values = np.array([play.first]), np.array([[play.switch.value]])
         beside = play.values[:1], play.values[-1:]
-        keys.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values, beside))
+        switch = play.switch
+        keys.append(ChannelKeys(switch.bone, switch.path, frames * time, values, "CONSTANT", beside=beside))
     return keys
 
 
 def in_ik(
     armature_object: bpy.types.Object,
     plays: Sequence[SwitchPlay],
-    keyed: Sequence[PropertyKeys],
+    keyed: Sequence[ChannelKeys],
     constraints: Sequence[Constraint],
 ) -> Iterator[Finding]:
     """Runs of frames at which switches that are not keyed disable chains."""

@@ -28,6 +28,7 @@ from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, bend_sides, chain_bend, forward_kinematics
 from ..keys import channels, keyframes, writer
+from ..keys.writer import ChannelKeys
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
 from ..properties.constraint_values import AXES, Constraint, TargetSample
@@ -148,9 +149,11 @@ def key_targets(
             for frame, (wanted, world) in zip(frames, samples, strict=True):
                 seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
                 locals_.append(_local(each, seen, constraints, wanted, world))
-        values = {each.path(name): _values(each, name, locals_, times, time) for name in each.channels()}
-        group = each.bone or "Object Transforms"
-        writer.write_in_place(each.thing, group, times, values, interpolation, undo, time)
+        group, keys = each.bone or "Object Transforms", list[ChannelKeys]()
+        for name in each.channels():
+            values, twin = _values(each, name, locals_, times, time)
+            keys.append(ChannelKeys(group, each.path(name), times, values, interpolation, twin))
+        writer.write_in_place(each.thing, keys, undo, time)
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             scale = float(np.abs(np.array(world.to_3x3())).max())
@@ -171,7 +174,7 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
     """Each target and pole once, parents first. The first of constraints that share one decides its place.
 
     Raises:
-        RigError: there is none, or a constraint moves one.
+        RigError: there is none, or one cannot be edited, or a constraint moves it.
     """
     placed: dict[tuple[bpy.types.Object, str], _Placed] = {}
     for c, row in enumerate(constraints):
@@ -195,6 +198,11 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
         if not each.thing.is_editable:
             raise RigError(
                 f"Target {each.name} is linked from a library: make a library override of it first"
+            )
+        if channels.is_system_override(each.thing):
+            raise RigError(
+                f"Target {each.name} is an override that is not editable: "
+                "use Library Override > Make > Selected first"
             )
         acting = next((c for c in each.owner.constraints if not c.mute and c.influence > 0.0), None)
         if acting is not None:
@@ -383,9 +391,8 @@ def shift_over(
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
-    writer.write_in_place(
-        rig, constraint.name, every * time, {path: (values, None)}, interpolation, undo, time
-    )
+    keys = ChannelKeys(constraint.name, path, every * time, values, interpolation)
+    writer.write_in_place(rig, [keys], undo, time)
 
 
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:

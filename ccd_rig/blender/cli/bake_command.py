@@ -320,7 +320,7 @@ def run(options: argparse.Namespace, check: Check) -> Exit:
 
 def _tell(result: report.BakeReport, quiet: bool) -> None:
     """Print the outcome of an armature's bake."""
-    for fault in result.check.mismatches() if result.check is not None else ():
+    for fault in result.mismatches():
         files.warn(f"{result.armature}: {fault}")
     if advice := result.advice():
         files.warn(f"{result.armature}: {advice}")

@@ -36,7 +36,6 @@ from ..farm import bundle, results
 from ..farm import shots as jobs
 from ..farm.results import Chunk, Record, Seam
 from ..farm.shots import Clips, Shot, Span
-from ..keys import channels
 from ..retarget import clips, retarget
 from . import bake_command, figure_commands, files
 from .files import COMMAND, Check, Exit, Run, UsageError, Words, say, warn
@@ -193,12 +192,8 @@ def _open_blend(path: Path) -> bpy.types.Scene:
     if skipped is not None:
         words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
         warn(words)
-    if versions := channels.newer_than_blender():
-        saved, here = versions
-        raise UsageError(
-            f"{path} is of file version {saved}, that of this Blender is {here}: what this Blender does not "
-            "know would be lost; use a Blender as new as the file for the whole job"
-        )
+    if lost := files.lost_in(path):
+        raise UsageError(f"{lost}; use a Blender as new as the file for the whole job")
     context: Any = bpy.context  # the stubs allow for a window without a scene
     scene: bpy.types.Scene = context.scene
     return scene
@@ -561,7 +556,7 @@ def _save_shot(
     _save_result(folder, shot.name, lambda path: report.save(saved, path), record)
     for rig_report in reports:
         say(f"{rig_report.armature}: {rig_report.summary()}")
-        for fault in rig_report.check.mismatches() if rig_report.check is not None else ():
+        for fault in rig_report.mismatches():
             say(f"{rig_report.armature}: {fault}")
     _say_done(f"{shot.name}: {'; '.join(rig_report.summary() for rig_report in reports)}")
 

@@ -11,7 +11,6 @@ These replace the recognised roles. An empty role removes a bone's role.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpac
 from ...motion.walking.settings import WalkSettings
 from .. import set_up, walk
 from ..atomic_write import read, real_folder
-from ..bake.report import write
 from ..figures.recognition import figure_of, with_roles
 from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
@@ -37,7 +35,7 @@ from ..scene.ground import ground_of_rig, may_have_faces, surfaces
 from ..set_up import Choices, Group, Ranges
 from ..walk import Stands, WalkChoice, walk_along
 from . import files
-from .files import Check, Exit, Option, UsageError, Words, say, warn
+from .files import Check, Exit, Option, UsageError, Words, warn
 
 
 def add_commands(commands: Any) -> None:
@@ -112,10 +110,7 @@ def _run_figure(options: argparse.Namespace, _check: Check) -> Exit:
     else:
         report = _set_up_figure(rig, roles, options)
         files.save_as(options.output)
-    if options.report is not None:
-        write(json.dumps(report, indent=2, ensure_ascii=False) + "\n", options.report)
-    if not options.quiet:
-        say(f"{rig.name}: {report['figure']}")
+    files.end(options, report, [f"{rig.name}: {report['figure']}"])
     return Exit.DONE
 
 
@@ -301,10 +296,7 @@ def _run_retarget(options: argparse.Namespace, check: Check) -> Exit:
             warn(f"{clip.name}: {warning}")
     if options.output is not None and any("error" not in values for values in results.values()):
         files.save_as(options.output)
-    if options.report is not None:
-        write(json.dumps(results, indent=2) + "\n", options.report)
-    if not options.quiet:
-        say("\n".join(_table(results)))
+    files.end(options, results, _table(results))
     return Exit.PROBLEMS if failed else Exit.DONE
 
 
@@ -465,10 +457,7 @@ def _run_walk(options: argparse.Namespace, _check: Check) -> Exit:
         warn(warning)
     if options.output is not None:
         files.save_as(options.output)
-    if options.report is not None:
-        write(json.dumps(walk.as_values(result), indent=2) + "\n", options.report)
-    if not options.quiet:
-        say("\n".join(walk.lines(result)))
+    files.end(options, walk.as_values(result), walk.lines(result))
     return Exit.DONE
 
 

@@ -7,11 +7,12 @@ import argparse
 import contextlib
 import enum
 import errno
+import json
 import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +24,7 @@ from .. import atomic_write
 from ..bake import report
 from ..farm import results
 from ..keys.channels import newer_than_blender
+from ..languages.translation import of_bones
 from ..registration import field_help
 
 COMMAND = "ccd_rig"
@@ -89,7 +91,7 @@ def report_alone(options: argparse.Namespace) -> Iterator[None]:
 
 def complain(words: str) -> None:
     """Print lines on standard error."""
-    print(_lines(words), file=sys.stderr, flush=True)
+    print(_lines(of_bones(words)), file=sys.stderr, flush=True)
 
 
 def warn(words: str) -> None:
@@ -146,6 +148,25 @@ def open_input(path: Path, options: argparse.Namespace) -> None:
     skipped = open_file(path, options.enable_autoexec)
     if skipped is not None:
         warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
+
+
+def lost_in(path: Path) -> str:
+    """Say that a newer Blender has saved the open file; empty if none has."""
+    if (versions := newer_than_blender()) is None:
+        return ""
+    saved, here = versions
+    return (
+        f"{path} is of file version {saved}, that of this Blender is {here}: what this Blender does not know "
+        "would be lost"
+    )
+
+
+def end(options: argparse.Namespace, content: Any, lines: Iterable[str]) -> None:
+    """Write the content of the report as JSON, if one is wanted, and print lines, unless they are not."""
+    if options.report is not None:
+        report.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n", options.report)
+    if not options.quiet:
+        say("\n".join(lines))
 
 
 def require_text(path: Path) -> None:
@@ -302,14 +323,9 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
     also = {**dict.fromkeys(results.linked_files(), "a file that it uses"), **(read or {})}
     if options.output is not None:
         _require_place(options.output, "output", also)
-        versions = newer_than_blender()
-        if versions is not None and not options.allow_data_loss:
-            saved, here = versions
-            raise UsageError(
-                f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does "
-                "not know would be lost in the output; use a Blender as new as the file, or allow it by "
-                "--allow-data-loss"
-            )
+        if not options.allow_data_loss and (lost := lost_in(file)):
+            advice = "use a Blender as new as the file, or allow it by --allow-data-loss"
+            raise UsageError(f"{lost} in the output; {advice}")
     if options.report is None or report.is_stream(options.report):
         return
     also |= {file: "the file"} | ({} if options.output is None else {options.output: "the output"})

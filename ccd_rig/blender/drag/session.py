@@ -31,11 +31,11 @@ from ...solvers.soft_reach import SOFTNESS
 from ..figures import recognition, rigify
 from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
-from ..properties.active_rig import linked
+from ..properties.active_rig import linked, with_settings
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
-from ..rig.rotation_modes import rotation_channel
+from ..rig.rotation_modes import WIDTHS, rotation_channel
 from .controls import MEETING, TURNING, Controls, ends_of, placing_constraints
 
 ARM_MASS, UPPER_MASS = 0.049, 0.41
@@ -45,7 +45,6 @@ Zatsiorsky-Seluyanov's segment inertia parameters").
 Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
-CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 TURNED = 1e-7
 """Largest change of a quaternion's component that counts as none: noise of the solve."""
 UPRIGHT = 1.0 - 1e-6
@@ -481,7 +480,7 @@ class Session:
         self._turned = Turned.of(self._controls, reading, self._evaluated.pose.bones)
         bones = self.armature_object.pose.bones
         for name in reading.bones:
-            self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
+            self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in WIDTHS}
 
     def _beside_turned(self, pose: Pose) -> Pose:
         """The pose whose bones stand as solved, with mechanisms above them that copy rotations."""
@@ -858,8 +857,7 @@ NEXT_PIN = {name: PINS[(k + 1) % len(PINS)][0] for k, (name, *_) in enumerate(PI
 
 def pins_of(armature_object: bpy.types.Object) -> dict[str, bool]:
     """Return {pinned bone: whether its rotation is pinned too}."""
-    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
-    kinds = {bone.name: bone.ccd_rig.pin for bone in settings}
+    kinds = {bone.name: bone.ccd_rig.pin for bone in with_settings(armature_object.pose.bones)}
     return {name: kind == "ROTATION" for name, kind in kinds.items() if kind in ("PLACE", "ROTATION")}
 
 

@@ -117,10 +117,13 @@ def write(job: Job, folder: Path) -> None:
         str(folder.resolve()).encode()
     except UnicodeEncodeError:  # Python's stand-ins for bytes of another encoding
         raise WriteError(f"cannot write {folder}: its path is not in UTF-8, which jobs are in") from None
+    assets = sorted({str(path) for path in (*job.paths, *job.assets)})
+    inputs = {"filenames": assets, "directories": []}
+    outputs = {"directories": [str((folder / BAKED).resolve())]}
     files = {
         SETTINGS: job.settings,
         "parameter_values.json": _text({"parameterValues": [{"name": "Program", "value": job.program}]}),
-        "asset_references.json": _text(_assets(job, folder)),
+        "asset_references.json": _text({"assetReferences": {"inputs": inputs, "outputs": outputs}}),
         TEMPLATE: _text(template(job)),
     }
     try:
@@ -227,17 +230,6 @@ def _step(job: Job, step: Step) -> dict[str, Any]:
             space["combination"] = f"({', '.join(step.values)})"
         content["parameterSpace"] = space
     return content
-
-
-def _assets(job: Job, folder: Path) -> dict[str, Any]:
-    files = sorted({str(path) for path in (*job.paths, *job.assets)})
-    output = str((folder / BAKED).resolve())
-    return {
-        "assetReferences": {
-            "inputs": {"filenames": files, "directories": []},
-            "outputs": {"directories": [output]},
-        }
-    }
 
 
 def _text(content: Any) -> str:

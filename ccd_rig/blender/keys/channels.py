@@ -247,6 +247,11 @@ def values_beside(
     }
 
 
+def is_system_override(thing: bpy.types.ID) -> bool:
+    """Whether an override is not editable: it is there for others, and a resync drops what scripts change."""
+    return thing.override_library is not None and thing.override_library.is_system_override
+
+
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
     """Return the sorted names of other data-blocks that use the same action and slot."""
     animation = datablock.animation_data

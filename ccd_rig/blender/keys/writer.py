@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.rotation_modes import Twin, foreach, number_of_mode
+from ..rig.rotation_modes import WIDTHS, Twin, foreach, number_of_mode
 from . import channels, keyframes
 from .channels import fcurves_of
 
@@ -148,10 +148,10 @@ def _label(fcurve: bpy.types.FCurve) -> str:
 
 def _edit_obstacles(armature_object: bpy.types.Object) -> Iterator[str]:
     where = f"Armature '{armature_object.name}'"
-    override, library = armature_object.override_library, armature_object.library
+    library = armature_object.library
     if library is not None:
         yield f"{where} is linked from '{library.filepath}': make a library override of it first"
-    elif override is not None and override.is_system_override:
+    elif channels.is_system_override(armature_object):
         yield f"{where} is an override that is not editable: use Library Override > Make > Selected first"
 
 
@@ -402,46 +402,29 @@ def _components(thing: bpy.types.Object, paths: Iterable[str]) -> frozenset[tupl
 
 
 @dataclass(frozen=True)
-class BoneKeys:
-    """Keys of one channel of one bone."""
+class ChannelKeys:
+    """Keys of one channel of a bone, or of another property of an object."""
 
-    bone: str  # name of the pose bone; its F-curves are grouped under this name
-    channel: str  # property of the pose bone, such as "rotation_quaternion"
+    group: str  # name of the group of its F-curves, that of the bone if there is one
+    path: str  # data path from the object
     frames: NDArray[Any]  # (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart
     values: NDArray[Any]  # (F, C) values in the units of the channel, one column per component
-    interpolation: str = "LINEAR"  # "LINEAR" or "BEZIER" (with auto-clamped handles)
+    interpolation: str = "LINEAR"  # "LINEAR", "BEZIER" (with auto-clamped handles) or "CONSTANT"
     # What kept keys after these get, so that the F-curves lead to them by the short way.
     twin: Twin | None = None
-
-
-@dataclass(frozen=True)
-class PropertyKeys:
-    """Keys of a property with constant interpolation, written together with keys of bones."""
-
-    path: str  # data path from the armature object
-    bone: str  # name of the bone with the property; the F-curves are grouped under this name
-    frames: NDArray[Any]  # (F,) as in `BoneKeys`
-    values: NDArray[Any]  # (F, C) one column per component
-    # (C,) values before and after the span, where an F-curve without keys is to show them.
+    # (C,) values before and after the span, where an F-curve without keys is to show them; None: the present
+    # ones.
     beside: tuple[NDArray[Any], NDArray[Any]] | None = None
 
-
-@dataclass(frozen=True)
-class _Channel:
-    """Keys of one channel: `curves` are (C, F, 2) frames and values of each component."""
-
-    data_path: str
-    bone: str
-    curves: NDArray[np.float32]
-    interpolation: str
-    twin: Twin | None
-    present: tuple[float, ...]  # (C,) values that components without keys show
-    beside: tuple[NDArray[Any], NDArray[Any]] | None = None  # as in `PropertyKeys`
+    @property
+    def channel(self) -> str:
+        """Name of the channel, such as "rotation_quaternion"."""
+        return self.path.rpartition(".")[2]
 
 
 def write(
     armature_object: bpy.types.Object,
-    keys: Sequence[BoneKeys | PropertyKeys],
+    keys: Sequence[ChannelKeys],
     destination: Destination,
     span: tuple[float, float],
     name: str,
@@ -458,7 +441,7 @@ def write(
     Other F-curves and the slots of other objects are not changed.
 
     Args:
-        keys: of channels of bones and of properties.
+        keys: of channels of bones; of properties with CONSTANT interpolation, which nothing below refuses.
         destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
             assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
             the present action, or a new one if there is none. NLA_STRIP puts a new action with only these
@@ -475,29 +458,21 @@ def write(
         InvalidInput: keys are not usable; the message names the bone and the channel.
         RigError: the object or the action cannot take them (see `obstacles`).
     """
-    of_bones = [item for item in keys if isinstance(item, BoneKeys)]
-    written = yield from _channels(armature_object, of_bones, *span)
-    for item in keys:
-        if isinstance(item, PropertyKeys):
-            curves = np.empty((item.values.shape[1], len(item.frames), 2), np.float32)
-            curves[..., 0], curves[..., 1] = item.frames, item.values.T
-            present = _present(armature_object, item.path)
-            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", None, present, item.beside))
-    keyed = [(item.bone, item.channel) for item in of_bones]
+    yield from _require_usable(keys, span)
+    keyed = [(item.group, item.channel) for item in keys if item.interpolation != "CONSTANT"]
     problems = obstacles(armature_object, keyed, destination, span, frame)
     if problems:
         raise RigError(problems[0])
     animation = armature_object.animation_data
-    widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
-    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
+    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in WIDTHS.items()}
     with ExitStack() as steps:
         steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
-            action = yield from _write_strip(armature_object, written, span, name, steps)
+            action = yield from _write_strip(armature_object, keys, span, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
-            action = yield from _write_new(armature_object, written, span, frame, name, steps)
+            action = yield from _write_new(armature_object, keys, span, frame, name, steps)
         else:
-            action = yield from _write_in_place(armature_object, written, span, frame, steps)
+            action = yield from _write_in_place(armature_object, keys, span, frame, steps)
         done = steps.pop_all()
         if undo is not None:
             undo.callback(done.close)
@@ -505,43 +480,28 @@ def write(
 
 
 def write_in_place(
-    thing: bpy.types.Object,
-    group: str,
-    frames: NDArray[Any],
-    values: dict[str, tuple[NDArray[Any], Twin | None]],
-    interpolation: str,
-    undo: ExitStack,
-    frame: float = 1.0,
+    thing: bpy.types.Object, keys: Sequence[ChannelKeys], undo: ExitStack, frame: float = 1.0
 ) -> None:
-    """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
+    """Replace keys of channels of any object in its present action, or a new one, in the range of the keys.
 
     Outside the range it plays as `write` leaves it.
 
     Args:
-        group: name of the F-curves' group.
-        frames: (F,) of keys, increasing.
-        values: data path -> (F, C), and the twin as in `BoneKeys`.
-        interpolation: as in `BoneKeys`.
+        keys: all at the same frames.
         undo: gets callbacks that take everything back.
         frame: length of a scene frame in the time of keys.
 
     Raises:
         RigError: the action or an F-curve cannot take keys.
     """
-    span = float(frames[0]), float(frames[-1])
-    stored = _frames(frames, f"keys of '{thing.name}'", *span)
-    written = []
-    for path, (rows, twin) in values.items():
-        curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
-        curves[..., 0], curves[..., 1] = stored, rows.T
-        written.append(_Channel(path, group, curves, interpolation, twin, _present(thing, path)))
-    for sentence in _refusals_in_place(thing, dict.fromkeys(values, group), span, frame):
+    span = float(keys[0].frames[0]), float(keys[0].frames[-1])
+    result_of(_require_usable(keys, span))
+    for sentence in _refusals_in_place(thing, {item.path: item.group for item in keys}, span, frame):
         raise RigError(sentence)
-    action = channels.action_of(thing)
-    if action is None:
-        result_of(_write_new(thing, written, span, frame, f"{thing.name} CCD", undo))
+    if channels.action_of(thing) is None:
+        result_of(_write_new(thing, keys, span, frame, f"{thing.name} CCD", undo))
         return
-    result_of(_write_in_place(thing, written, span, frame, undo))
+    result_of(_write_in_place(thing, keys, span, frame, undo))
 
 
 def _refusals_in_place(
@@ -593,39 +553,21 @@ def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float
 # Checking keys ----------------------------------------------------------------------------------------------
 
 
-def _channels(
-    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], frame_start: float, frame_end: float
-) -> Work[list[_Channel]]:
-    """Check the keys of bones, and group them by channel; yields once per channel."""
-    if not (np.isfinite(frame_start) and np.isfinite(frame_end) and frame_start <= frame_end):
-        raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
-    if not keys:
-        raise InvalidInput("there are no keys to write")
-    by_path: dict[str, _Channel] = {}
-    frames_of: dict[int, NDArray[np.float32]] = {}  # the channels of a bake share their frames
+def _require_usable(keys: Sequence[ChannelKeys], span: tuple[float, float]) -> Work[None]:
+    """Raise InvalidInput for keys that no F-curve can hold, or outside a span; yields once per channel."""
+    checked: set[int] = set()  # the channels of a bake share their frames
     for item in keys:
         yield
-        path = channels.data_path(armature_object, item.bone, item.channel)
-        where = f"keys of bone '{item.bone}', {item.channel}"
-        present = _present(armature_object, path)
-        width = len(present)
-        values = np.asarray(item.values, np.float64)
-        if path in by_path:
-            raise InvalidInput(f"{where}: given twice")
-        if np.ndim(item.frames) != 1 or len(item.frames) == 0 or values.shape != (len(item.frames), width):
-            shapes = f"{np.shape(item.frames)} and {values.shape}"
-            raise InvalidInput(f"{where}: needs (F,) frames and (F, {width}) values, not {shapes}")
-        if not np.isfinite(values).all():
+        where = f"keys of '{item.group}', {item.channel}"
+        if not (np.isfinite(item.frames).all() and np.isfinite(item.values).all()):
             raise InvalidInput(f"{where}: a frame or a value is not a finite number")
-        if item.interpolation not in ("LINEAR", "BEZIER"):
-            raise InvalidInput(f"{where}: interpolation '{item.interpolation}' is neither LINEAR nor BEZIER")
-        stored = frames_of.get(id(item.frames))
-        if stored is None:
-            stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
-        curves = np.empty((width, len(stored), 2), np.float32)
-        curves[..., 0], curves[..., 1] = stored, values.T
-        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.twin, present)
-    return list(by_path.values())
+        if id(item.frames) in checked:
+            continue
+        checked.add(id(item.frames))
+        if item.frames[0] < span[0] or item.frames[-1] > span[1]:
+            raise InvalidInput(f"{where}: frames outside {span[0]} to {span[1]}")
+        if np.any(np.diff(item.frames.astype(np.float32)) <= np.float32(keyframes.MERGE_DISTANCE)):
+            raise InvalidInput(f"{where}: frames must increase by more than {keyframes.MERGE_DISTANCE}")
 
 
 def _present(thing: bpy.types.Object, path: str) -> tuple[float, ...]:
@@ -634,25 +576,12 @@ def _present(thing: bpy.types.Object, path: str) -> tuple[float, ...]:
     return tuple(value) if hasattr(value, "__len__") else (value,)
 
 
-def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
-    """Check frames of keys, and round them as Blender stores them; `where` begins the messages."""
-    exact = np.asarray(frames, np.float64)
-    if not np.isfinite(exact).all():
-        raise InvalidInput(f"{where}: a frame or a value is not a finite number")
-    if exact[0] < frame_start or exact[-1] > frame_end:
-        raise InvalidInput(f"{where}: frames outside {frame_start} to {frame_end}")
-    stored = exact.astype(np.float32)
-    if np.any(np.diff(stored) <= np.float32(keyframes.MERGE_DISTANCE)):
-        raise InvalidInput(f"{where}: frames must increase by more than {keyframes.MERGE_DISTANCE}")
-    return stored
-
-
 # Writing ----------------------------------------------------------------------------------------------------
 
 
 def _write_new(
     armature_object: bpy.types.Object,
-    written: Sequence[_Channel],
+    keys: Sequence[ChannelKeys],
     span: tuple[float, float],
     frame: float,
     name: str,
@@ -669,10 +598,10 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    paths = [item.data_path for item in written]
+    paths = [item.path for item in keys]
     is_between = animation is not None and not is_copy and plays_below(armature_object, paths, span)
     bag = channels.ensure_bag(action, slot, ExitStack())
-    yield from _fill(bag, written, span, None if is_between else frame, None)
+    yield from _fill(armature_object, bag, keys, span, None if is_between else frame, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -690,7 +619,7 @@ def _write_new(
 
 def _write_in_place(
     armature_object: bpy.types.Object,
-    written: Sequence[_Channel],
+    keys: Sequence[ChannelKeys],
     span: tuple[float, float],
     frame: float,
     undo: ExitStack,
@@ -700,7 +629,7 @@ def _write_in_place(
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
-    yield from _fill(channels.ensure_bag(action, slot, undo), written, span, frame, undo)
+    yield from _fill(armature_object, channels.ensure_bag(action, slot, undo), keys, span, frame, undo)
     if old_slot != slot:
         undo.callback(channels.assign, armature_object, action, old_slot)
         channels.assign(armature_object, action, slot)
@@ -710,7 +639,7 @@ def _write_in_place(
 
 def _write_strip(
     armature_object: bpy.types.Object,
-    written: Sequence[_Channel],
+    keys: Sequence[ChannelKeys],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
@@ -719,22 +648,22 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    yield from _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None, None)
+    yield from _fill(armature_object, channels.ensure_bag(action, slot, ExitStack()), keys, span, None, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
     push_down(armature_object, span, undo)
-    bare = _components(armature_object, [item.data_path for item in written]) - played(armature_object)
+    bare = _components(armature_object, [item.path for item in keys]) - played(armature_object)
     if bare:
         # Blender would show the defaults of components that are not animated outside the new strip.
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
         bag, groups = channels.ensure_bag(rest, rest_slot, ExitStack()), dict[str, Any]()
-        for item in written:
+        for item in keys:
             yield
-            for index, value in enumerate(_present(armature_object, item.data_path)):
-                if (item.data_path, index) in bare:
+            for index, value in enumerate(_present(armature_object, item.path)):
+                if (item.path, index) in bare:
                     key = np.array([(0.0, value)], np.float32)
                     keyframes.write(_new_fcurve(bag, groups, item, index, None), key, "LINEAR", *span)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
@@ -743,8 +672,9 @@ def _write_strip(
 
 
 def _fill(
+    thing: bpy.types.Object,
     bag: Any,
-    written: Sequence[_Channel],
+    keys: Sequence[ChannelKeys],
     span: tuple[float, float],
     frame: float | None,
     undo: ExitStack | None,
@@ -757,31 +687,33 @@ def _fill(
     two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
+    shown = [_present(thing, item.path) for item in keys]  # by components without keys
     groups, added = {group.name: group for group in bag.groups}, set()
-    paths = {item.data_path for item in written if item.beside is None}
+    paths = {item.path for item in keys if item.beside is None}
     ranges = [c.range() for (path, _), c in present.items() if path in paths and not c.is_empty]
     near = keyframes.MERGE_DISTANCE
     is_led = any(first < span[0] - near for first, _ in ranges)
     is_followed = any(last > span[1] + near for _, last in ranges)
-    for item in written:
-        for index in range(len(item.curves)):
-            place = item.data_path, index
+    for item in keys:
+        for index in range(item.values.shape[1]):
+            place = item.path, index
             if place not in present:
                 present[place] = _new_fcurve(bag, groups, item, index, undo)
                 added.add(place)
                 yield
-    for item in written:
+    for item, values in zip(keys, shown, strict=True):
         curves = []
         yield
-        for index, co in enumerate(item.curves):
-            place, before = (item.data_path, index), None
+        points = np.empty((len(values), len(item.frames), 2), np.float32)
+        points[..., 0], points[..., 1] = item.frames, item.values.T
+        for index, co in enumerate(points):
+            place, before = (item.path, index), None
             fcurve = present[place]
             if undo is not None and place not in added:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
             if item.beside is None:
-                value = item.present[index]
-                still = value if is_led else None, value if is_followed else None
+                still = values[index] if is_led else None, values[index] if is_followed else None
             else:
                 still = item.beside[0][index], item.beside[1][index]
             keyframes.write(fcurve, co, item.interpolation, *span, before, frame, still)
@@ -793,25 +725,25 @@ def _fill(
 
 
 def _new_fcurve(
-    bag: Any, groups: dict[str, Any], item: _Channel, index: int, undo: ExitStack | None
+    bag: Any, groups: dict[str, Any], item: ChannelKeys, index: int, undo: ExitStack | None
 ) -> bpy.types.FCurve:
     """Add an F-curve to its bone's group, with the colours that Blender gives to such a channel.
 
     `groups`: of the bag, by name; a new one is added.
     """
-    group = groups.get(item.bone)
+    group = groups.get(item.group)
     if group is None:
-        group = groups[item.bone] = bag.groups.new(item.bone)
+        group = groups[item.group] = bag.groups.new(item.group)
         if undo is not None:
-            undo.callback(_remove_group, bag, item.bone)
+            undo.callback(_remove_group, bag, item.group)
     # Before 4.4, assigning the group afterwards takes twice as long.
-    in_group = {} if channels.has_slots() else {"action_group": item.bone}
-    fcurve = bag.fcurves.new(item.data_path, index=index, **in_group)
+    in_group = {} if channels.has_slots() else {"action_group": item.group}
+    fcurve = bag.fcurves.new(item.path, index=index, **in_group)
     if undo is not None:
         undo.callback(bag.fcurves.remove, fcurve)
     if not in_group:
         fcurve.group = group
-    fcurve.color_mode = "AUTO_YRGB" if item.data_path.endswith(".rotation_quaternion") else "AUTO_RGB"
+    fcurve.color_mode = "AUTO_YRGB" if item.path.endswith(".rotation_quaternion") else "AUTO_RGB"
     return fcurve
 
 

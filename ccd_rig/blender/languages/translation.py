@@ -8,6 +8,7 @@ stay English.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import bpy
@@ -35,10 +36,15 @@ def translated(text: str, kind: str = INTERFACE) -> str:
         text: the finished English message.
         kind: INTERFACE, TOOLTIPS or REPORTS.
     """
-    texts = _catalogues.get(bpy.app.translations.locale)
+    text, texts = of_bones(text), _catalogues.get(bpy.app.translations.locale)
     if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
         return text
     return texts.translated(text)
+
+
+def of_bones(text: str) -> str:
+    """An English message of the core in words of the interface, where joints are bones."""
+    return re.sub(r"\b([Jj])oint(?= ')", lambda found: "Bone" if found[1] == "J" else "bone", text)
 
 
 def register() -> None:

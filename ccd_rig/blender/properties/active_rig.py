@@ -9,10 +9,12 @@ the group exists on both sides, Blender compares value by value, as before. Read
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import bpy
 
+from ..keys.channels import is_system_override
 from ..registration import Handlers
 
 _latest: list[bpy.types.Object] = []
@@ -42,16 +44,29 @@ def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
 
 def _reaches_for(obj: bpy.types.Object, target: bpy.types.Object) -> bool:
     """Whether an object is an armature with a constraint that has an object as its target or pole."""
-    if obj.type != "ARMATURE" or not obj.is_property_set("ccd_rig"):  # reading a group creates it
-        return False
-    return any(target in (row.target, row.pole_target) for row in obj.ccd_rig.constraints)
+    rigs = with_settings([obj] if obj.type == "ARMATURE" else ())
+    return any(target in (row.target, row.pole_target) for rig in rigs for row in rig.ccd_rig.constraints)
+
+
+def with_settings(owners: Iterable[Any]) -> Iterator[Any]:
+    """Yield the objects or bones that have settings: reading a group creates it."""
+    return (owner for owner in owners if owner.is_property_set("ccd_rig"))
+
+
+def rigs_with_settings() -> Iterator[bpy.types.Object]:
+    """Yield the armatures of the file that have settings."""
+    return with_settings(obj for obj in bpy.data.objects if obj.type == "ARMATURE")
 
 
 def linked(rig: bpy.types.Object) -> str:
-    """Say why a rig cannot be edited (it is linked); empty if it can."""
-    if rig.is_editable:
-        return ""
-    return f"'{rig.name}' is linked from a library: make a library override of it first"
+    """Say why a rig cannot be edited (it is linked, or an override for Blender alone); empty if it can."""
+    if not rig.is_editable:
+        return f"'{rig.name}' is linked from a library: make a library override of it first"
+    if is_system_override(rig):
+        return (
+            f"'{rig.name}' is an override that is not editable: use Library Override > Make > Selected first"
+        )
+    return ""
 
 
 def linked_reference(owner: Any) -> Any | None:
@@ -59,17 +74,13 @@ def linked_reference(owner: Any) -> Any | None:
     return None if owner.override_library is None else owner.override_library.reference
 
 
-def is_from_library(armature_object: bpy.types.Object, rows: str, index: int) -> bool:
-    """Whether a row comes from the library of an override, whose own rows may stand between those.
+def is_from_library(row: Any, rows: str) -> bool:
+    """Whether a row comes from the library of an override: Blender keeps it at its place.
 
-    Args:
-        rows: name of a list of named rows in the armature's group.
-        index: of the row in this list.
+    `rows`: name of its list in the armature's group. Rows of the override may stand between those.
     """
-    reference = linked_reference(armature_object)
-    if reference is None:
-        return False
-    return getattr(armature_object.ccd_rig, rows)[index].name in getattr(reference.ccd_rig, rows)
+    reference = linked_reference(row.id_data)
+    return reference is not None and row.name in getattr(reference.ccd_rig, rows)
 
 
 def lost_name(armature_object: bpy.types.Object, rows: str) -> str:

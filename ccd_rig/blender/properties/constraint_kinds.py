@@ -13,6 +13,7 @@ from mathutils import Vector
 from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
+from ..keys.channels import is_moved
 from ..registration import STORED
 from . import body, constraint_list, joints
 from .active_rig import lost_name
@@ -380,9 +381,8 @@ class Plant(Kind):
     ) -> Iterator[Problem]:
         where = f"Constraint '{constraint.name}'"
         chain = constraint_list.chain_of(armature_object, constraint)
-        if 0.0 < constraint.influence <= PLANTED and not constraint_list.is_animated(
-            armature_object, constraint, "influence"
-        ):
+        path = constraint.path_from_id("influence")
+        if 0.0 < constraint.influence <= PLANTED and not is_moved(armature_object, path):
             message = f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
             yield Problem("WARNING", constraint.name, message)
         if not (constraint.plant_ground or constraint.plant_height or constraint.plant_rotation):

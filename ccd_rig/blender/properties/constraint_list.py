@@ -17,6 +17,7 @@ import bpy
 
 from ... import json_text
 from ...errors import RigError
+from .. import evaluations
 from ..keys.channels import (
     action_of,
     animated_components,
@@ -26,8 +27,7 @@ from ..keys.channels import (
     idle_bags,
 )
 from ..registration import Handlers
-from . import active_rig
-from .active_rig import keep_overrides, linked_reference
+from .active_rig import is_from_library, keep_overrides, linked_reference, rigs_with_settings, with_settings
 from .names import named
 
 JOINED = 1e-3
@@ -144,7 +144,7 @@ def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
     constraint.name = name
     constraint.tip = tip
     group.active_index = len(group.constraints) - 1
-    keep_overrides(armature_object)
+    _note_order(armature_object)
     return constraint
 
 
@@ -163,6 +163,7 @@ def remove(armature_object: bpy.types.Object, index: int) -> list[str]:
     left = _renumber(armature_object, lambda i: None if i == index else i - (i > index))
     group.constraints.remove(index)
     group.active_index = max(0, min(index, len(group.constraints) - 1))
+    _note_order(armature_object)
     return left
 
 
@@ -178,6 +179,7 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> list[
     left = _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.constraints.move(index, new_index)
     group.active_index = new_index
+    _note_order(armature_object)
     return left
 
 
@@ -189,22 +191,11 @@ def order_kept_in(actions: Sequence[str]) -> str:
     )
 
 
-def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a constraint comes from the library of an override: Blender keeps it at its place."""
-    return active_rig.is_from_library(armature_object, "constraints", index)
-
-
-def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
-    """Whether the present action or a driver animates a field of a constraint; the NLA is left out."""
-    path = f"{constraint.path_from_id()}.{field}"
-    curves = (*drivers_of(armature_object), *fcurves_of(armature_object))
-    return any(curve.data_path == path for curve in curves)
-
-
 def require_local(armature_object: bpy.types.Object, index: int) -> None:
     """Raise RigError, which names the constraint, if it comes from the library of an override."""
-    if is_from_library(armature_object, index):
-        name = armature_object.ccd_rig.constraints[index].name
+    row = armature_object.ccd_rig.constraints[index]
+    name = row.name
+    if is_from_library(row, "constraints"):
         raise RigError(
             f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
             "it can be disabled here, but removed or moved only in the library's file"
@@ -228,8 +219,7 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
         armature_object.driver_remove(path)
     for driver, row, field in changed(drivers_of(armature_object)):
         driver.data_path = f"ccd_rig.constraints[{row}].{field}"
-    others = (obj for obj in bpy.data.objects if obj.type == "ARMATURE" and obj != armature_object)
-    is_only = not any(obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints) for obj in others)
+    is_only = not any(len(rig.ccd_rig.constraints) for rig in rigs_with_settings() if rig != armature_object)
     bags = [(*pair, True) for pair in every_bag(armature_object)]
     bags += [(*pair, is_only) for pair in idle_bags(armature_object)]
     left = set()
@@ -254,16 +244,20 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
 _HANDLERS = Handlers()
 
 
-@_HANDLERS.on("save_pre")
-def note_orders(*_arguments: object) -> None:
-    """Note the order of the constraints of overrides, since their library may get another."""
-    for armature_object in _overrides():
-        armature_object.ccd_rig.saved_order = json.dumps(armature_object.ccd_rig.constraints.keys())
-        keep_overrides(armature_object)
-
-
-@_HANDLERS.on("load_post")
+@_HANDLERS.on("save_pre", "load_post")
 def follow_orders(*_arguments: object) -> None:
+    """Let keys of overrides follow their constraints, see `_follow`, whatever is evaluated."""
+    _follow(list(_overrides(bpy.data.objects)))
+
+
+def follow_reload(
+    _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
+) -> None:
+    """Let keys of overrides follow their constraints, as after the reload of a library."""
+    _follow(_overrides(armatures))
+
+
+def _follow(overrides: Iterable[bpy.types.Object]) -> None:
     """Let keys and drivers of overrides follow the constraints where the library has another order by now.
 
     Those of a constraint that is gone go with it. A constraint with a new name at its old place was renamed.
@@ -277,16 +271,24 @@ def follow_orders(*_arguments: object) -> None:
         is_renamed = index < len(present) and present[index] not in saved
         return index if is_renamed else None
 
-    for armature_object in _overrides():
+    for armature_object in overrides:
         saved, present = _saved_order(armature_object), armature_object.ccd_rig.constraints.keys()
-        _renumber(armature_object, place)
+        if saved != present:
+            _renumber(armature_object, place)
+            _note_order(armature_object)
 
 
-def _overrides() -> Iterator[bpy.types.Object]:
-    """Yield the overrides of armatures that have constraints."""
-    for obj in bpy.data.objects:
-        is_override = obj.type == "ARMATURE" and linked_reference(obj) is not None
-        if is_override and obj.is_property_set("ccd_rig") and len(obj.ccd_rig.constraints):
+def _note_order(armature_object: bpy.types.Object) -> None:
+    """Note the order of the constraints of an override, since its library may get another."""
+    if linked_reference(armature_object) is not None:
+        armature_object.ccd_rig.saved_order = json.dumps(armature_object.ccd_rig.constraints.keys())
+        keep_overrides(armature_object)
+
+
+def _overrides(objects: Iterable[bpy.types.Object]) -> Iterator[bpy.types.Object]:
+    """Yield the overrides of armatures that have constraints, or had some."""
+    for obj in with_settings(objects):
+        if obj.type == "ARMATURE" and linked_reference(obj) is not None:
             yield obj
 
 
@@ -299,7 +301,16 @@ def _saved_order(armature_object: bpy.types.Object) -> list[str]:
     return names if isinstance(names, list) else []
 
 
-register, unregister = _HANDLERS.register, _HANDLERS.unregister
+def register() -> None:
+    """Register the handlers."""
+    evaluations.add(follow_reload, lambda armature_object: linked_reference(armature_object) is None)
+    _HANDLERS.register()
+
+
+def unregister() -> None:
+    """Unregister the handlers."""
+    _HANDLERS.unregister()
+    evaluations.remove(follow_reload)
 
 
 def moved_settings(
@@ -331,7 +342,7 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
         )
     require_no_tweak(armature_object)
     for constraint in constraints:
-        path = _influence_path(constraint)
+        path = constraint.path_from_id(INFLUENCE)
         where = f"Constraint '{constraint.name}': Influence"
         if any(driver.data_path == path for driver in drivers_of(armature_object)):
             raise RigError(f"{where} has a driver: remove it, or disable the constraint")
@@ -409,9 +420,5 @@ def planted_spans(constraint: Any, time: float) -> list[tuple[int, int | None]]:
 
 def influence_curve(constraint: Any) -> Any | None:
     """Return the F-curve of a constraint's influence in the present action, or None."""
-    path = _influence_path(constraint)
+    path = constraint.path_from_id(INFLUENCE)
     return next((curve for curve in fcurves_of(constraint.id_data) if curve.data_path == path), None)
-
-
-def _influence_path(constraint: Any) -> str:
-    return f"{constraint.path_from_id()}.{INFLUENCE}"

@@ -20,7 +20,7 @@ from ...limits.shapes import Comfort, Slide
 from ...skeleton.joints import CoupledOffset, Joint
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED, Handlers
-from .active_rig import keep_overrides, linked_reference
+from .active_rig import keep_overrides, linked_reference, with_settings
 from .limits import CCD_RIG_PG_limit, limit_of, named_value
 
 WIDEST = 2.0 * math.pi
@@ -132,7 +132,7 @@ def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     return rows[index]
 
 
-def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
+def add_point(pose_bone: bpy.types.PoseBone, index: int) -> None:
     """Append a point to a coupled offset, beyond the last one and with the same shift.
 
     Raises:
@@ -145,7 +145,6 @@ def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     point.angle, point.shift = angle, shift
     name_rows(pose_bone)
     keep_overrides(pose_bone.id_data)
-    return point
 
 
 def name_rows(pose_bone: bpy.types.PoseBone) -> None:
@@ -187,8 +186,8 @@ def name_all(*_arguments: object) -> None:
     """Name the rows that scripts have added, before a file is saved."""
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.library is None:
-            for bone in obj.pose.bones:
-                if bone.is_property_set("ccd_rig") and len(bone.ccd_rig.coupled_offsets):
+            for bone in with_settings(obj.pose.bones):
+                if len(bone.ccd_rig.coupled_offsets):
                     name_rows(bone)
 
 
@@ -212,9 +211,8 @@ def followers(armature_object: bpy.types.Object, chains: Collection[str]) -> lis
     """Return the bones outside of chains, such as kneecaps, with an offset that a bone of a chain drives."""
     return [
         bone.name
-        for bone in armature_object.pose.bones
+        for bone in with_settings(armature_object.pose.bones)
         if bone.name not in chains
-        and bone.is_property_set("ccd_rig")  # reading a group creates it
         and any(row.driver in chains for row in bone.ccd_rig.coupled_offsets if row.driver)
     ]
 
@@ -337,6 +335,25 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         "Whether a set-up has made the slide: it goes with the last constraint that may use it",
         options={"HIDDEN"},
     )
+    stiffness_made: STORED.number(
+        "Stiffness Made",
+        "The Stiffness that a set-up has given, 0 for none: it goes with the last constraint that may use it",
+        options={"HIDDEN"},
+    )
+    start_rotation: STORED.vector(
+        "Start Rotation",
+        "Quaternion from which the bone starts without animation, as Blender's IK had it; zero for rest",
+        size=4,
+        default=(0.0,) * 4,
+        options={"HIDDEN"},
+    )
+    start_before: STORED.vector(
+        "Before Start Rotation",
+        "What the rotation of the bone was before it got its Start Rotation",
+        size=4,
+        default=(0.0,) * 4,
+        options={"HIDDEN"},
+    )
     coupled_offsets: STORED.rows(
         "Coupled Offsets",
         "Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
@@ -374,8 +391,7 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
 
 def masses(armature_object: bpy.types.Object) -> dict[str, float]:
     """Return the masses that are not 0 by bone. They may be invalid: the core refuses these by name."""
-    settings = (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
-    stored = {bone.name: bone.ccd_rig.mass for bone in settings}
+    stored = {bone.name: bone.ccd_rig.mass for bone in with_settings(armature_object.pose.bones)}
     return {bone: mass for bone, mass in stored.items() if mass != 0.0}
 
 

@@ -22,6 +22,7 @@ from . import constraint_list
 from .active_rig import keep_overrides
 from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
 from .constraint_values import PLANT, Holds, Kind
+from .names import named
 
 ACROSS = math.radians(45.0)
 """Angle to the shin from which a foot stands across it: a paw may go on along the leg."""
@@ -94,10 +95,17 @@ def ease_clavicles(armature_object: bpy.types.Object, rows: Sequence[NewRow]) ->
     if not clavicles:
         return ""
     stiffness = 1.0 - CLAVICLE_MOBILITY
-    for name in clavicles:
-        free[name].ccd_rig.stiffness = stiffness
-    keep_overrides(armature_object)
-    return f"turning less than their arms (Stiffness {stiffness:g}): {_listed(clavicles)}"
+    make_stiff([free[name] for name in clavicles], stiffness)
+    return f"turning less than their arms (Stiffness {stiffness:g}): {named(clavicles)}"
+
+
+def make_stiff(pose_bones: Iterable[bpy.types.PoseBone], stiffness: float) -> None:
+    """Give bones a Stiffness, which goes with their constraints unless they had one, or get another."""
+    for bone in pose_bones:
+        joint = bone.ccd_rig
+        joint.stiffness_made = 0.0 if joint.stiffness else stiffness
+        joint.stiffness = stiffness
+        keep_overrides(bone.id_data)
 
 
 def describe(
@@ -109,18 +117,14 @@ def describe(
         if len(chain) > 1:
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
     if single := [tip for tip, chain in chains.items() if len(chain) == 1]:
-        yield f"alone in their chains, so that they only turn towards their targets: {_listed(single)}"
+        yield f"alone in their chains, so that they only turn towards their targets: {named(single)}"
     bones, heads = armature_object.pose.bones, [row.tip for row in rows if not row.use_tail]
     if feet := [tip for tip in heads if not constraint_list.has_guessed_tail(bones[tip])]:
-        yield f"reaching with their heads, as feet do: {_listed(feet)}"
+        yield f"reaching with their heads, as feet do: {named(feet)}"
     if ends := [tip for tip in heads if tip not in feet]:
-        yield f"reaching with their heads, since importers guess such tails: {_listed(ends)}"
+        yield f"reaching with their heads, since importers guess such tails: {named(ends)}"
     if in_chains:
-        yield f"not added, in the chain of another: {_listed(list(in_chains))}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
+        yield f"not added, in the chain of another: {named(list(in_chains))}"
 
 
 class Planted(NamedTuple):
@@ -171,16 +175,39 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     return Planted(tuple(names), tuple(new), root_bone, tuple(switched), tuple(moved), tuple(sliding))
 
 
-def stop_made_slides(armature_object: bpy.types.Object) -> list[str]:
-    """Switch off slides that a set-up has made and no constraint may use, even by Body Helps.
+STARTS = ("start_rotation", "start_before")
+"""Properties of a bone that starts from another pose than rest."""
 
-    Returns the names of the bones.
+
+class Undone(NamedTuple):
+    """Names of bones whose settings by a set-up were taken back."""
+
+    slides: tuple[str, ...]
+    stiffness: tuple[str, ...]
+
+
+def undo_made(armature_object: bpy.types.Object) -> Undone:
+    """Take back what a set-up has made of bones that no constraint may use, even by Body Helps.
+
+    These are slides, Stiffness and the rotation that they start from.
     """
     rows = armature_object.ccd_rig.constraints
     used = {bone.name for row in rows for bone in constraint_list.chain(armature_object, row.tip)}
-    left = [b for b in armature_object.pose.bones if b.ccd_rig.slide_is_made and b.name not in used]
-    _unset_slides(armature_object, left)
-    return [bone.name for bone in left]
+    left = [bone for bone in armature_object.pose.bones if bone.name not in used]
+    sliding = [bone for bone in left if bone.ccd_rig.slide_is_made]
+    _unset_slides(armature_object, sliding)
+    made = [bone for bone in left if bone.ccd_rig.stiffness_made]
+    stiff = [bone for bone in made if bone.ccd_rig.stiffness == bone.ccd_rig.stiffness_made]
+    for bone in made:
+        bone.ccd_rig.property_unset("stiffness_made")
+    for bone in stiff:
+        bone.ccd_rig.property_unset("stiffness")
+    for bone in left:
+        if any(bone.ccd_rig.start_rotation):
+            for name in STARTS:
+                bone.ccd_rig.property_unset(name)
+    keep_overrides(armature_object)
+    return Undone(*(tuple(bone.name for bone in each) for each in (sliding, stiff)))
 
 
 def _unset_slides(armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]) -> None:
@@ -207,9 +234,7 @@ def _root_bone(armature_object: bpy.types.Object, tips: Sequence[str]) -> str:
     for bone in sorted(candidates, key=lambda candidate: len(candidate.parent_recursive)):
         if all(bone in chain[1:] for chain in chains.values()):
             return str(bone.name)
-    raise RigError(
-        f"No bone carries {', '.join(repr(tip) for tip in tips)}: select feet that hang on the same hips"
-    )
+    raise RigError(f"No bone carries {named(tips)}: select feet that hang on the same hips")
 
 
 def _end_chain_at(armature_object: bpy.types.Object, row: Any, root_bone: str) -> bool:

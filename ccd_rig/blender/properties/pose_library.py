@@ -28,14 +28,13 @@ from ..rig import clamps
 from ..rig.rotation_modes import (
     CHANNELS,
     Watched,
-    channel_values,
     mode_of_number,
     read_rotations,
-    rotation_channel,
     rotation_of,
+    set_rotation,
 )
-from . import active_rig, constraint_list, renamed_bones
-from .active_rig import keep_overrides, lost_name
+from . import constraint_list, renamed_bones
+from .active_rig import is_from_library, keep_overrides, lost_name
 from .names import UniqueNames, named, unique_name
 
 DEFAULT_NAME = "Pose"
@@ -136,7 +135,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
     """
     group, removed = armature_object.ccd_rig, sorted(set(indices), reverse=True)
     for index in removed:
-        if is_from_library(armature_object, index):
+        if is_from_library(group.poses[index], "poses"):
             raise RigError(
                 f"pose '{group.poses[index].name}' comes from the library that '{armature_object.name}' "
                 "overrides: it can be removed only in the library's file"
@@ -144,11 +143,6 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
     for index in removed:
         group.poses.remove(index)
     group.active_pose = max(0, min(group.active_pose, len(group.poses) - 1))
-
-
-def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a pose comes from the library of an override: Blender keeps it at its place."""
-    return active_rig.is_from_library(armature_object, "poses", index)
 
 
 # Applying a pose --------------------------------------------------------------------------------------------
@@ -183,9 +177,7 @@ def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
         raise RigError(missing_words(armature_object, entry))
     for bone, rotation in zip(bones, entry.rotations.values(), strict=True):
         if bone is not None:
-            channel, _ = rotation_channel(bone)
-            values = channel_values(bone.rotation_mode, [tuple(rotation)], tuple(getattr(bone, channel)))
-            setattr(bone, channel, values[0].tolist())
+            set_rotation(bone, rotation)
 
 
 # Files ------------------------------------------------------------------------------------------------------

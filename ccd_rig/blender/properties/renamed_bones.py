@@ -18,6 +18,7 @@ from .. import evaluations
 from ..keys import channels
 from ..registration import Handlers
 from . import stored_poses
+from .active_rig import rigs_with_settings, with_settings
 
 LOCAL_BONES = ("tip", "rotation_bone", "original_bone")
 """Properties of a constraint that name bones of the armature that carries it."""
@@ -87,7 +88,7 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     renamed = _renamed(armature_object) if armature_object.is_editable else {}
     if not renamed:
         return {}
-    for obj in _armatures():
+    for obj in (rig for rig in rigs_with_settings() if rig.is_editable):
         for row in obj.ccd_rig.constraints:
             for owner, key, name in [*_references(row)]:
                 if owner == armature_object and name in renamed:
@@ -98,7 +99,7 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
                 pair.name = renamed.get(pair.name, pair.name)
             if group.source == armature_object:
                 pair.source = renamed.get(pair.source, pair.source)
-    for pose_bone in _with_settings(armature_object):
+    for pose_bone in with_settings(armature_object.pose.bones):
         for offset in pose_bone.ccd_rig.coupled_offsets:
             offset.driver = renamed.get(offset.driver, offset.driver)
     for pose in armature_object.ccd_rig.poses:
@@ -119,7 +120,7 @@ def follow_all(
     for armature_object in armatures:
         if not _is_unchanged(armature_object) and armature_object.pose is not None:
             follow(armature_object)
-            names = [bone.ccd_rig.known_as for bone in _with_settings(armature_object)]
+            names = [bone.ccd_rig.known_as for bone in with_settings(armature_object.pose.bones)]
             _last_check[armature_object.session_uid] = (
                 len(armature_object.pose.bones),
                 [name for name in names if name],
@@ -149,11 +150,6 @@ def _is_unchanged(armature_object: bpy.types.Object) -> bool:
     )
 
 
-def _with_settings(armature_object: bpy.types.Object) -> Iterator[bpy.types.PoseBone]:
-    """Yield the bones that have settings: reading them on the remaining bones would create them."""
-    return (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
-
-
 _HANDLERS = Handlers()
 
 
@@ -169,7 +165,7 @@ def note_all(*_arguments: object) -> None:
     """Store the names of referenced bones after a file was opened, which an older version may have saved."""
     _last_check.clear()
     evaluations.wake()
-    for obj in _armatures():
+    for obj in (rig for rig in rigs_with_settings() if rig.is_editable):
         for row in obj.ccd_rig.constraints:
             on_named(row)
         for pair in obj.ccd_rig.retarget.pairs:
@@ -183,7 +179,7 @@ def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
     """
     bones = armature_object.pose.bones
     candidates: dict[str, list[Any]] = {}
-    for bone in _with_settings(armature_object):
+    for bone in with_settings(armature_object.pose.bones):
         known = bone.ccd_rig.known_as
         if known and known != bone.name:
             candidates.setdefault(known, []).append(bone)
@@ -204,13 +200,6 @@ def _references(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
         yield row.id_data, key, getattr(row, key)
     for key, owner in OTHER_BONES.items():
         yield getattr(row, owner), key, getattr(row, key)
-
-
-def _armatures() -> Iterator[bpy.types.Object]:
-    """Yield the editable armatures that have settings: reading them on the remaining would create them."""
-    for obj in bpy.data.objects:
-        if obj.type == "ARMATURE" and obj.is_editable and obj.is_property_set("ccd_rig"):
-            yield obj
 
 
 def register() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 
 from ... import json_text
-from ..rig.rotation_modes import CHANNELS, rotation_channel
+from ..rig.rotation_modes import WIDTHS, rotation_channel
 
 FOLLOWED = "ccd_rig_followed"
 """Names of the bones whose keys come from planted bones."""
@@ -26,10 +26,6 @@ POSE = "ccd_rig_pose"
 `MODE` is one of these channels; its value is the number of the rotation mode in Blender's list.
 """
 MODE = "rotation_mode"
-
-
-WIDTHS = {"location": 3, MODE: 1, **dict(CHANNELS.values())}
-"""Channel -> number of its components."""
 
 
 def followed(action: Any) -> list[str]:
@@ -56,7 +52,7 @@ def is_channel(name: str, values: Any) -> bool:
     are_numbers = isinstance(values, list) and all(
         isinstance(value, int | float) and math.isfinite(value) for value in values
     )
-    return are_numbers and len(values) == WIDTHS.get(name)
+    return are_numbers and len(values) == (1 if name == MODE else WIDTHS.get(name))
 
 
 def rename_bones(action: Any, renamed: Mapping[str, str]) -> None:

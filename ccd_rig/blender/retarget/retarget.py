@@ -42,7 +42,7 @@ from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..checks import ik_problems
 from ..keys import channels
-from ..keys.writer import BoneKeys, Destination, PropertyKeys, hides_strips, obstacles, write
+from ..keys.writer import ChannelKeys, Destination, hides_strips, obstacles, write
 from ..properties import retarget_group
 from ..properties.retarget_group import LAST_FRAME, MOST_FPS
 from ..rig import bone_space, clamps, rotation_modes
@@ -201,7 +201,7 @@ def show_frame(
     view_layer: Any = bpy.context.view_layer
     view_layer.update()  # what is assigned again would be evaluated later, over the pose
     for keys in (*_keys(target, played, one.frames), *_taken_off(target, played, one.frames)):
-        setattr(target.pose.bones[keys.bone], keys.channel, keys.values[0].tolist())
+        setattr(target.pose.bones[keys.group], keys.channel, keys.values[0].tolist())
 
 
 def _motion(
@@ -421,8 +421,7 @@ def require_writable(
     names = joints.sources if reading is None else reading.bones
     still = {name: (sampling.AT_REST[0], at_hips if name == joints.hips else None) for name in names}
     keys = (*_keys(target, still, frames[:1]), *_taken_off(target, still, frames[:1]))
-    pairs = [(each.bone, each.channel) for each in keys]
-    paths = [channels.data_path(target, *pair) for pair in pairs]
+    pairs, paths = [(each.group, each.channel) for each in keys], [each.path for each in keys]
     with ExitStack() as undo:
         _set_aside(target, undo)
         for sentence in obstacles(target, pairs, Destination.NEW_ACTION):
@@ -463,29 +462,30 @@ def write_motion(
     """
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
-    keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
+    keys = list(_keys(target, played, frames * time))
     keys += _taken_off(target, played, frames[:1] * time)
     moved = channels.keyed_transform(target)
     for path, values in sampling.place_at(scene, target, frames[0]).held.items() if moved else ():
         undo.callback(setattr, target, path, tuple(getattr(target, path)))
-        keys.append(PropertyKeys(path, OBJECT_GROUP, frames[:1] * time, np.array([values])))
+        keys.append(ChannelKeys(OBJECT_GROUP, path, frames[:1] * time, np.array([values]), "CONSTANT"))
     for switch in fk_switches(target, tuple(played)):
-        keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
+        value = np.array([[switch.value]])
+        keys.append(ChannelKeys(switch.bone, switch.path, frames[:1] * time, value, "CONSTANT"))
     _set_aside(target, undo)
     return result_of(write(target, keys, Destination.NEW_ACTION, span, name, undo, time))
 
 
-def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[ChannelKeys]:
     for name, (rotations, location) in played.items():
         bone: Any = target.pose.bones[name]
         channel, _ = rotation_modes.rotation_channel(bone)
         values = rotation_modes.channel_values(bone.rotation_mode, rotations)
-        yield BoneKeys(name, channel, times[: len(values)], values)
+        yield ChannelKeys(name, bone.path_from_id(channel), times[: len(values)], values)
         if location is not None:
-            yield BoneKeys(name, "location", times, location)
+            yield ChannelKeys(name, bone.path_from_id("location"), times, location)
 
 
-def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[ChannelKeys]:
     """Keys at rest for channels that would move or scale bones of a motion beside it.
 
     These are locations of its bones, and what the former action or strips below play on them and their
@@ -496,7 +496,7 @@ def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iter
     lines = dict.fromkeys(bone.name for name in played for bone in target.pose.bones[name].parent_recursive)
     parents = {name: sampling.AT_REST for name in lines if name not in played}
     for keys in _keys(target, parents, times):
-        if channels.data_path(target, keys.bone, keys.channel) in paths:
+        if keys.path in paths:
             yield keys
     for name, (_, location) in {**played, **parents}.items():
         bone: Any = target.pose.bones[name]
@@ -504,9 +504,9 @@ def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iter
             path = bone.path_from_id("location")
             is_posed = name in played and path not in driven and any(bone.location)
             if is_posed or path in paths:
-                yield BoneKeys(name, "location", times, np.zeros((1, 3)))
-        if bone.path_from_id("scale") in paths:
-            yield BoneKeys(name, "scale", times, np.ones((1, 3)))
+                yield ChannelKeys(name, path, times, np.zeros((1, 3)))
+        if (path := bone.path_from_id("scale")) in paths:
+            yield ChannelKeys(name, path, times, np.ones((1, 3)))
 
 
 def _played_paths(target: bpy.types.Object) -> set[str]:

@@ -33,6 +33,7 @@ from ..properties.constraint_list import chain
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
+from ..rig.rotation_modes import WIDTHS
 from ..scene.ground import extent, ground_of, rig_ground
 from ..scene.isolation import isolated_scene, set_frame
 
@@ -489,11 +490,10 @@ def _bases(
 def _driven(target: bpy.types.Object) -> set[str]:
     """Return the names of bones with drivers on their transforms."""
     paths = {curve.data_path for curve in channels.drivers_of(target)}
-    names = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
     return {
         bone.name
         for bone in target.pose.bones
-        if paths and not paths.isdisjoint(bone.path_from_id(name) for name in names)
+        if paths and not paths.isdisjoint(map(bone.path_from_id, WIDTHS))
     }
 
 

@@ -44,12 +44,11 @@ from .rotation_modes import (
     Slots,
     Values,
     Watched,
-    channel_values,
     foreach,
     locked_angles,
     read_rotations,
     require_finite,
-    rotation_channel,
+    set_rotation,
 )
 
 ORDER = "XYZ"
@@ -626,13 +625,8 @@ def apply(
         located = location_channels(reading, pose, rotated)
     pose_bones = {j: _pose_bone(armature_object, reading.bones[j]) for j in (*rotated, *located)}
     for joint in rotated:
-        pose_bone = pose_bones[joint]
-        channel, _ = rotation_channel(pose_bone)
-        present = tuple(getattr(pose_bone, channel))
-        rotation: Any = pose.rotations[joint]
-        locked = locked_angles(pose_bone, (reading.skeleton.joints[joint].limit,))
-        values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present, locked)
-        setattr(pose_bone, channel, values[0].tolist())
+        locked = locked_angles(pose_bones[joint], (reading.skeleton.joints[joint].limit,))
+        set_rotation(pose_bones[joint], pose.rotations[joint], locked)
     for joint, location in located.items():
         pose_bones[joint].location = list(location)
 

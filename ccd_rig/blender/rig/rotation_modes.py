@@ -163,6 +163,9 @@ CHANNELS = {
 }
 """Rotation mode -> property of the pose bone with the rotation, and number of its values."""
 
+WIDTHS = {"location": 3, **dict(CHANNELS.values())}
+"""Channel that moves or turns a bone -> number of its values."""
+
 # A direction or an angle below this is float32 noise, and is taken from the previous frame instead.
 _UNDETERMINED = 1e-6
 
@@ -331,6 +334,16 @@ def channel_values(
         return _axis_angles(values, before)
     eulers = _eulers(mode, values, before)
     return eulers if locked is None else _unwrapped(with_locked(mode, values, eulers, locked), before)
+
+
+def set_rotation(owner: Any, rotation: Quaternion, locked: Array | None = None) -> None:
+    """Write a rotation to the channel of a bone's or an object's mode, as near as can be to what it holds.
+
+    `locked`: (1, 3) as in `channel_values`.
+    """
+    channel, _ = rotation_channel(owner)
+    values = channel_values(owner.rotation_mode, [rotation[:]], tuple(getattr(owner, channel)), locked)
+    setattr(owner, channel, values[0].tolist())
 
 
 def values_between(

@@ -103,6 +103,11 @@ def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
+def is_visible(scene: bpy.types.Scene, frame: float) -> bool:
+    """Whether a frame is rendered, or played in the viewport."""
+    return any(a <= frame <= b for a, b in ((scene.frame_start, scene.frame_end), shown_range(scene)))
+
+
 def metres_per_unit(scene: bpy.types.Scene) -> float:
     """Metres of a Blender unit, by the scene's Unit Scale; 1 without a system of units."""
     units = scene.unit_settings

@@ -383,7 +383,7 @@ def is_free(target: Target, armature_object: bpy.types.Object) -> bool:
     """
     thing, owner = target.thing, target.owner
     is_same_armature = thing == armature_object
-    if not thing.is_editable or is_same_armature != bool(target.bone):
+    if not thing.is_editable or channels.is_system_override(thing) or is_same_armature != bool(target.bone):
         return False
     if any(not c.mute and c.influence > 0.0 for c in owner.constraints) or all(owner.lock_location):
         return False

@@ -139,19 +139,22 @@ class Handle(NamedTuple):
 
 
 def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
-    """Return the handles of a limit, one for each bound.
+    """Return the handles of a limit, one for each bound; neither of a range can be dragged past the other.
 
     Args:
         rotation: of the joint, relative to rest.
     """
-    kind = limit_kind(group)
-    result = [_swing_handle(group, field, Vector(axis)) for field, axis in kind.swings]
-    bounds = kind.bounds(group)
-    if bounds is not None:
-        (lower, upper), is_vector = bounds, group.bl_rna.properties[bounds[0]].is_array
-        for dial in limit.dials(rotation):
-            component = "XYZ".index(dial.name) if is_vector else -1
-            result += _range_handles(group, dial, lower, upper, component)
+    kind, properties, result = limit_kind(group), group.bl_rna.properties, list[Handle]()
+    for field, axis in kind.swings:
+        prop, value = properties[field], getattr(group, field)
+        dial = Dial("SWING", Vector(), Vector(axis), _Y, 1.0, prop.hard_min, prop.hard_max, value)
+        result.append(Handle(field, -1, dial, value, prop.hard_min, prop.hard_max))
+    lower, upper = kind.bounds(group) or ("", "")
+    for dial in limit.dials(rotation) if lower else ():
+        component = "XYZ".index(dial.name) if properties[lower].is_array else -1
+        least, most = properties[lower].hard_min, properties[upper].hard_max
+        result.append(Handle(lower, component, dial, dial.lower, least, dial.upper))
+        result.append(Handle(upper, component, dial, dial.upper, dial.lower, most))
     return result + _axis_handles(group) if kind.axis else result
 
 
@@ -175,21 +178,6 @@ def stored(group: Any, handle: Handle) -> tuple[float, ...]:
 def restore(group: Any, handle: Handle, value: tuple[float, ...]) -> None:
     """Set a handle's property to a value of `stored`."""
     setattr(group, handle.field, value if len(value) > 1 else value[0])
-
-
-def _swing_handle(group: Any, field: str, axis: Vector) -> Handle:
-    prop, value = group.bl_rna.properties[field], getattr(group, field)
-    dial = Dial("SWING", Vector(), axis, _Y, 1.0, prop.hard_min, prop.hard_max, value)
-    return Handle(field, -1, dial, value, prop.hard_min, prop.hard_max)
-
-
-def _range_handles(group: Any, dial: Dial, lower: str, upper: str, component: int) -> list[Handle]:
-    """Return the handles of the two bounds of a range; neither can be dragged past the other."""
-    least, most = group.bl_rna.properties[lower].hard_min, group.bl_rna.properties[upper].hard_max
-    return [
-        Handle(lower, component, dial, dial.lower, least, dial.upper),
-        Handle(upper, component, dial, dial.upper, dial.lower, most),
-    ]
 
 
 def _axis_handles(group: Any) -> list[Handle]:

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import rigs
 from mathutils import Vector
+from playing import play, rotations
 
 FLOAT32 = 2e-6  # one rounded operation on numbers near 1
 SOLVE = 1e-4  # the solver's own tolerance, metres
@@ -46,14 +47,6 @@ def arm(count=20, length=0.25, **fields):
 # --- reading what plays -------------------------------------------------------------------------------------
 
 
-def play(rig, frames):
-    """Per frame the evaluated armature object, its world matrix and the scene's depsgraph."""
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        yield frame, rig.evaluated_get(depsgraph), depsgraph
-
-
 def played_residual(rig, row, evaluated, depsgraph):
     """World metres between tip and target, as Blender plays them."""
     bone = evaluated.pose.bones[row.tip]
@@ -73,6 +66,19 @@ def assert_report_is_what_plays(rig, report, tolerance=PLAYED):
         for row in by_frame[frame]:
             residual = played_residual(rig, rows[row.constraint], evaluated, depsgraph)
             assert abs(residual - row.keyed_residual) < tolerance, (frame, row, residual)
+
+
+def baked(bake, rig, first, last, **settings):
+    """The report, and (F, B, 4) the rotations that play; then bones are at rest, without keys."""
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(first, last, **settings))
+    if report.check is not None:
+        assert_report_is_what_plays(rig, report)
+    played = rotations(rig, range(first, last + 1))
+    rig.animation_data_clear()
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = (1, 0, 0, 0)
+    rigs.update()
+    return report, played
 
 
 def keys_of(channels, rig):

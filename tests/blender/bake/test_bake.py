@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion
+from playing import play
 from reaching_arms import (
     FLOAT32,
     PLAYED,
@@ -20,7 +21,6 @@ from reaching_arms import (
     circle,
     key_location,
     keyed_quaternions,
-    play,
     played_residual,
 )
 from whole_file import differences, dump
@@ -28,7 +28,7 @@ from whole_file import differences, dump
 # --- reached, and the report says so ------------------------------------------------------------------------
 
 
-def test_long_chain_follows_a_moving_target(ext, bake):
+def test_long_chain_follows_a_moving_target(bake):
     rig, _ = arm(20)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
     assert {row.status for row in report.entries} == {"CONVERGED"}
@@ -216,7 +216,7 @@ def test_a_jump_is_named(bake):
     assert still.advice() == ""
 
 
-def test_a_tip_whose_scale_is_animated_reaches_with_its_tail(bake, ext):
+def test_a_tip_whose_scale_is_animated_reaches_with_its_tail(bake):
     """Its tail is as far out as its scale has it at each frame."""
     rig = rigs.chain(3)
     bone = rig.pose.bones["bone_2"]

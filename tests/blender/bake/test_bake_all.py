@@ -52,8 +52,7 @@ def keys(ext, rig):
     }
 
 
-def test_each_comes_out_as_it_does_alone(ext, bake_all, settings):
-    bake = ext.module("ccd_rig.blender.bake.bake")
+def test_each_comes_out_as_it_does_alone(ext, bake, bake_all, settings):
     made = [arm(0), arm(1), arm(2), arm(3, count=5), arm(4, limit="NONE")]
     alone = [bake.bake(bpy.context.scene, rig, settings()) for rig in made]
     expected = [keys(ext, rig) for rig in made]
@@ -111,8 +110,7 @@ def test_other_ranges_share_their_frames(ext, bake_all, settings, monkeypatch):
     assert sorted(frames) == sorted([*range(1, 22)] * 2)  # solved, and checked; each with one after it
 
 
-def test_planted_figures_come_out_as_they_do_alone(ext, bake_all, settings):
-    bake = ext.module("ccd_rig.blender.bake.bake")
+def test_planted_figures_come_out_as_they_do_alone(ext, bake, bake_all, settings):
     first = walks.walk(ext, 2, in_place=False)
     walks.select(ext, first, "toe.L", "toe.R")
     bpy.ops.ccd_rig.feet_plant()
@@ -261,7 +259,7 @@ def test_progress_counts_the_frames_of_all(ext, bake_all, settings, monkeypatch)
 
 
 @pytest.mark.parametrize("fault", ["target", "nan", "locked", "late"])
-def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, settings, monkeypatch, fault):
+def test_one_that_cannot_be_baked_leaves_all_as_they_were(bake, bake_all, settings, monkeypatch, fault):
     made = [arm(0), arm(1)]
     if fault == "target":
         made[1].ccd_rig.constraints[0].target = None
@@ -273,15 +271,14 @@ def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, setting
             bone.lock_rotation = (True, True, True)
             bone.lock_rotation_w = bone.lock_rotations_4d = True
     else:  # when the first has its keys
-        module = ext.module("ccd_rig.blender.bake.bake")
-        plain = module.write_keys
+        plain = bake.write_keys
 
         def fails(task, *rest):
             if task.armature_object == made[1]:
-                raise module.RigError("the disk is full")
+                raise bake.RigError("the disk is full")
             return plain(task, *rest)
 
-        monkeypatch.setattr(module, "write_keys", fails)
+        monkeypatch.setattr(bake, "write_keys", fails)
     rigs.update()
     before = dump()
     with pytest.raises(Exception, match=r"Arm 1|Target 1"):
@@ -337,19 +334,18 @@ def test_the_operator_bakes_each_with_its_own_options(ext):
         bpy.ops.ccd_rig.bake_all()
 
 
-def test_all_at_the_command_line(ext, tmp_path, capfd):
-    command_line = ext.module("ccd_rig.blender.cli.command_line")
+def test_all_at_the_command_line(cli, tmp_path, capfd):
     arm(0), arm(1)
     path, output, report = (tmp_path / name for name in ("in.blend", "out.blend", "report.json"))
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     words = ["bake", str(path), "--all", "--frames", "1-8", "--output", str(output), "--report", str(report)]
-    assert command_line.main(words) == 0
+    assert cli.main(words) == 0
     content = json.loads(report.read_text())
     assert content["format"] == "ccd_rig.bake_reports"
     assert [each["armature"] for each in content["reports"]] == ["Arm 0", "Arm 1"]
     assert "Arm 1: 8 of 8 frames reached" in capfd.readouterr().out
     assert output.is_file()
-    assert command_line.main([*words, "--armature", "Arm 0"]) == 2
+    assert cli.main([*words, "--armature", "Arm 0"]) == 2
 
 
 def test_a_bake_begins_with_nothing_done(ext):

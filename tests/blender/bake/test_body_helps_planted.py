@@ -1,129 +1,69 @@
 """The body helps a figure with planted feet."""
 
-from itertools import pairwise
+from __future__ import annotations
 
 import bpy
-import numpy as np
 import pytest
 import rigs
-from mathutils import Vector
+from helped import FEET, FRAMES, SOLVE, missed, planted, report_of, shift
+from operator_calls import bake as press_bake
+from operator_calls import set_up, solve
+from playing import in_world, largest_turn
 
-SOLVE = 1e-3  # metres
 PLANTED = 5e-4  # metres
-FAR = (0.25, -0.8, 1.3)  # 0.15 m beyond the reach of a left arm
-FRAMES = 25
-FEET = ("foot.L", "foot.R")
+ENDS = (FRAMES[0], FRAMES[-1])
 BODY = ("spine", "spine.001", "spine.002", "spine.003", "shoulder.L", "spine.006")
 LEGS = ("thigh.L", "shin.L", "thigh.R", "shin.R")
 
 
-def figure(to=FAR, keeps=False):
-    """A human with planted feet whose left hand goes to a point of the world.
-
-    `keeps`: the bone that carries it has keys, and its body keeps its animation; else hips have a target.
-    """
-    rig = rigs.metarig("human")
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up(plant=True, hips=not keeps) == {"FINISHED"}
-    if keeps:
-        for channel in ("location", "rotation_quaternion"):
-            rig.pose.bones["spine"].keyframe_insert(channel, frame=1)
-    rigs.update()
-    row = rig.ccd_rig.constraints["hand.L"]
-    row.target.keyframe_insert("location", frame=1)
-    put(row, to)
-    row.target.keyframe_insert("location", frame=FRAMES)
-    return rig, row
-
-
-def put(row, to):
-    matrix = row.target.matrix_world.copy()
-    matrix.translation = Vector(to)
-    row.target.matrix_world = matrix
-    rigs.update()
-
-
-def bake(rig):
-    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=FRAMES) == {"FINISHED"}
-
-
-def pose(rig, frame):
-    bpy.context.scene.frame_set(frame)
-    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    return {bone.name: evaluated.matrix_world @ bone.matrix for bone in evaluated.pose.bones}
-
-
-def largest_turn(one, other):
-    turns = [one[name].to_quaternion().rotation_difference(other[name].to_quaternion()).angle for name in one]
-    return np.degrees(max(min(turn, 2.0 * np.pi - turn) for turn in turns))
-
-
-def off(rig, row, frame):
-    head = pose(rig, frame)[row.tip].translation
-    target = row.target.evaluated_get(bpy.context.evaluated_depsgraph_get()).matrix_world.translation
-    return (head - target).length
-
-
 @pytest.mark.parametrize("keeps", [False, True])
 def test_spine_and_hips_go_along_and_feet_hold(ext, keeps):
-    rig, row = figure(keeps=keeps)
-    before = pose(rig, 1)
-    bake(rig)
-    poses = [pose(rig, frame) for frame in range(1, FRAMES + 1)]
-    assert max(off(rig, row, frame) for frame in range(1, FRAMES + 1)) < SOLVE
-    for foot in FEET:
-        assert max((each[foot].translation - before[foot].translation).length for each in poses) < PLANTED
-    assert (poses[-1]["spine"].translation - before["spine"].translation).length > 0.02
+    rig, row = planted(keeps=keeps)
+    before = in_world(rig, 1)
+    press_bake(*ENDS)
+    poses = [in_world(rig, frame) for frame in FRAMES]
+    assert missed(rig, row) < SOLVE
+    assert max(shift(before, pose, *FEET) for pose in poses) < PLANTED
+    assert shift(before, poses[-1], "spine") > 0.02
     assert (poses[-1]["spine.003"].translation - before["spine.003"].translation).y < -0.05
-    legs_and_body = [{name: each[name] for name in (*BODY, *LEGS)} for each in poses]
-    assert max(largest_turn(a, b) for a, b in pairwise(legs_and_body)) < 6.0
-
-
-def test_without_it_the_hand_stays_short(ext):
-    rig, row = figure()
-    rig.ccd_rig.body_helps = False
-    bake(rig)
-    assert off(rig, row, FRAMES) > 0.1
+    assert largest_turn(poses, (*BODY, *LEGS)) < 6.0
 
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_live_solve_and_bake_give_the_same_pose(ext, keeps):
-    rig, _row = figure(keeps=keeps)
-    bpy.context.scene.frame_set(FRAMES)
+    rig, _row = planted(keeps=keeps)
+    bpy.context.scene.frame_set(FRAMES[-1])
     rig.ccd_rig.live = True
     rigs.update()
-    shown = pose(rig, FRAMES)
+    live = in_world(rig, FRAMES[-1])
     rig.ccd_rig.live = False
     solved = []
     for _ in range(2):
-        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
-        rigs.update()
-        solved.append({bone.name: rig.matrix_world @ bone.matrix for bone in rig.pose.bones})
-    bake(rig)
-    baked = pose(rig, FRAMES)
-    assert largest_turn(shown, solved[0]) < 0.5
-    assert largest_turn(*solved) < 1e-2
-    assert largest_turn(solved[1], baked) < 0.5
+        solve()
+        solved.append(in_world(rig))
+    press_bake(*ENDS)
+    assert largest_turn([live, solved[0]]) < 0.5
+    assert largest_turn(solved) < 1e-2
+    assert largest_turn([solved[1], in_world(rig, FRAMES[-1])]) < 0.5
 
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_a_second_bake_gives_the_same_and_the_body_returns_with_the_target(ext, keeps):
-    rig, row = figure(keeps=keeps)
-    before = pose(rig, 1)
-    bake(rig)
-    first = pose(rig, FRAMES)
-    bake(rig)
-    assert largest_turn(first, pose(rig, FRAMES)) < 1e-2
+    rig, row = planted(keeps=keeps)
+    before = in_world(rig, 1)
+    press_bake(*ENDS)
+    first = in_world(rig, FRAMES[-1])
+    press_bake(*ENDS)
+    assert largest_turn([first, in_world(rig, FRAMES[-1])]) < 1e-2
     row.target.animation_data_clear()
-    put(row, before[row.tip].translation)
-    bake(rig)
-    for name in ("spine", "spine.003", *FEET):
-        assert (pose(rig, FRAMES)[name].translation - before[name].translation).length < SOLVE
+    rigs.put(row.target, before[row.tip].translation)
+    press_bake(*ENDS)
+    assert shift(before, in_world(rig, FRAMES[-1]), "spine", "spine.003", *FEET) < SOLVE
 
 
 def test_keys_that_were_edited_are_the_animation_that_the_body_keeps(ext, channels):
-    rig, _row = figure(keeps=True)
-    bake(rig)
+    rig, _row = planted(keeps=True)
+    press_bake(*ENDS)
     start = ext.module("ccd_rig.blender.bake.start")
     assert start.has_helped_keys(rig, "spine")
     curve = next(c for c in channels.fcurves_of(rig) if c.data_path == 'pose.bones["spine"].location')
@@ -132,16 +72,14 @@ def test_keys_that_were_edited_are_the_animation_that_the_body_keeps(ext, channe
 
 
 def test_the_body_goes_back_with_solve(ext):
-    rig, row = figure(keeps=True)
-    before = pose(rig, 1)
-    bpy.context.scene.frame_set(FRAMES)
-    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rig, row = planted(keeps=True)
+    before = in_world(rig, 1)
+    bpy.context.scene.frame_set(FRAMES[-1])
+    solve()
     row.target.animation_data_clear()
-    put(row, before[row.tip].translation)
-    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
-    rigs.update()
-    hips = rig.matrix_world @ rig.pose.bones["spine"].matrix
-    assert (hips.translation - before["spine"].translation).length < SOLVE
+    rigs.put(row.target, before[row.tip].translation)
+    solve()
+    assert shift(before, in_world(rig), "spine") < SOLVE
 
 
 def test_a_swinging_foot_goes_on_its_way(ext):
@@ -149,7 +87,7 @@ def test_a_swinging_foot_goes_on_its_way(ext):
     seen = []
     for helps in (False, True):
         bpy.ops.wm.read_homefile(use_empty=True)
-        rig, _row = figure(keeps=True)
+        rig, row = planted(keeps=True)
         rig.ccd_rig.body_helps = helps
         plant = rig.ccd_rig.constraints["foot.L"]
         for frame, influence in ((12, 1.0), (13, 0.0)):
@@ -160,16 +98,16 @@ def test_a_swinging_foot_goes_on_its_way(ext):
             thigh.rotation_mode = "XYZ"
             thigh.rotation_euler.x = angle
             thigh.keyframe_insert("rotation_euler", frame=frame)
-        bake(rig)
-        seen.append([pose(rig, frame)["foot.L"].translation for frame in range(1, FRAMES + 1)])
+        press_bake(*ENDS)
+        assert (missed(rig, row, FRAMES[-1:]) > 0.1) is not helps
+        seen.append([in_world(rig, frame)["foot.L"].translation for frame in FRAMES])
     assert max((a - b).length for a, b in zip(*seen, strict=True)) < PLANTED
     assert (seen[1][-1] - seen[1][0]).length > 0.2
 
 
-def test_the_report_says_what_the_body_did(ext):
-    rig, _ = figure(keeps=True)
-    module = ext.module("ccd_rig.blender.bake.bake")
-    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES))
+def test_the_report_says_what_the_body_did(bake):
+    rig, _ = planted(keeps=True)
+    report = report_of(bake, rig)
     assert report.unsolved() == ()
     (helped,) = report.helped
     assert helped.constraints == ("hand.L",)
@@ -181,29 +119,24 @@ def test_the_report_says_what_the_body_did(ext):
 
 
 def test_a_locked_body_stays_and_the_spine_bends(ext):
-    rig, _row = figure(keeps=True)
+    rig, _row = planted(keeps=True)
     rig.pose.bones["spine"].lock_location = (True,) * 3
-    before = pose(rig, 1)
-    bake(rig)
-    after = pose(rig, FRAMES)
-    assert (after["spine"].translation - before["spine"].translation).length < 1e-6
+    before = in_world(rig, 1)
+    press_bake(*ENDS)
+    after = in_world(rig, FRAMES[-1])
+    assert shift(before, after, "spine") < 1e-6
     assert (after["spine.003"].translation - before["spine.003"].translation).y < -0.05
 
 
-def test_a_tail_that_was_left_at_its_place_asks_for_nothing(ext):
+def test_a_tail_that_was_left_at_its_place_asks_for_nothing(bake):
     """The hips of a planted wolf are off their target, as its head is pulled down. The tail beside that asked
     for help in turns: the head missed by 0.38 m, and legs turned by up to 57 degrees in a frame."""
-    rig = rigs.metarig("wolf")
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up(plant=True) == {"FINISHED"}
-    rigs.update()
+    rig = set_up(rigs.metarig("wolf"), plant=True)
     head = rig.ccd_rig.constraints["spine.011"]
     for frame in range(1, 22):
         head.target.keyframe_insert("location", frame=frame)
         head.target.location.z -= 0.052
-    module = ext.module("ccd_rig.blender.bake.bake")
-    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, 21))
+    report = report_of(bake, rig, 21)
     assert {name for helped in report.helped for name in helped.constraints} == {"spine.011"}
     assert report.unsolved() == ()
-    poses = [pose(rig, frame) for frame in range(1, 22)]
-    assert max(largest_turn(a, b) for a, b in pairwise(poses)) < 20.0
+    assert largest_turn(in_world(rig, frame) for frame in range(1, 22)) < 20.0

@@ -42,11 +42,9 @@ def test_how_far_a_body_walks_comes_first(parts):
     assert second.startswith("a leg is too short at 1 frame, ")
 
 
-@pytest.mark.parametrize(
-    ("degrees", "words"), [(117.4, "117 degrees"), (11.6, "12 degrees"), (0.43, "0.43 degrees")]
-)
-def test_large_angles_are_written_out(parts, degrees, words):
-    angle = math.radians(degrees)
+@pytest.mark.parametrize(("degrees", "words"), [(117.4, "117"), (11.6, "12"), (4.56, "4.6"), (0.434, "0.43")])
+def test_words_tell_angles_as_people_write_them(parts, degrees, words):
+    angle, words = math.radians(degrees), f"{words} degrees"
     helped = parts.Helped(("Hand",), 1.0, 2.0, "spine", angle, "", 0.0)
     assert f"turns by up to {words}" in helped.words()
     assert f"up to {words}" in parts.Smoothed(("Hand",), 1.0, 2.0, angle).words()

@@ -80,7 +80,7 @@ POSES = (
 
 @pytest.mark.parametrize("start", ["ACTION", "ORIGINAL"])
 @pytest.mark.parametrize("pose", POSES, ids=range(len(POSES)))
-def test_a_damaged_baked_action_is_baked_again(ext, bake, rig, pose, start):
+def test_a_damaged_baked_action_is_baked_again(bake, rig, pose, start):
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 6))
     action = rig.animation_data.action
     del action["ccd_rig_pose"]

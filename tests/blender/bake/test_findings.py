@@ -64,8 +64,7 @@ def test_lengths_are_metres_by_the_unit_scale(bake, capfd):
     for frame, rise in ((1, 0.0), (10, 0.6)):
         hips.location.y = rise
         hips.keyframe_insert("location", frame=frame)
-    plant = rig.ccd_rig.constraints.add()
-    plant.name, plant.tip, plant.kind, plant.chain_length = "Foot", "foot.L", "PLANT", 4
+    rigs.reach(rig, "foot.L", None, "Foot", kind="PLANT", chain_length=4)
     for name, x in (("A", 3.0), ("B", 3.5)):  # both out of reach, and in conflict
         rigs.reach(rig, "spine", rigs.empty(name, (x, 0.0, 1.0)), name, chain_length=1)
     rigs.activate(rig)
@@ -541,8 +540,7 @@ def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake
     rig = rigs.chain(2, connect=False)
     rigs.reach(rig, "bone_0", rigs.empty("Low", (1.0, 0.0, 0.0)), "Low", chain_length=1)
     if kind == "planted":
-        row = rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.kind, row.chain_length = "High", "bone_1", "PLANT", 1
+        row = rigs.reach(rig, "bone_1", None, "High", kind="PLANT", chain_length=1)
     else:
         goal = rigs.empty("High", (0.0, 0.0, 2.0) if kind != "far before" else (-1.0, 0.0, 5.0))
         row = rigs.reach(rig, "bone_1", goal, "High", chain_length=1)
@@ -573,8 +571,10 @@ def test_constraints_that_are_not_baked_are_told_if_the_bake_takes_them_off(bake
         (10, (1, 40), None, [10, 11]),
     ],
 )
-@pytest.mark.parametrize("kind", ["", "mirrored", "apart"])
-def test_a_jump_at_an_end_of_the_range(bake, kind, last, shown, preview, ends):
+@pytest.mark.parametrize(
+    ("kind", "verify"), [("", True), ("mirrored", True), ("apart", True), ("", False), ("euler", False)]
+)
+def test_a_jump_at_an_end_of_the_range(bake, kind, verify, last, shown, preview, ends):
     """Before and after, the two bones point up; in the range each is bent by 30 degrees.
 
     Without inherited rotation the second turns by both angles.
@@ -584,9 +584,10 @@ def test_a_jump_at_an_end_of_the_range(bake, kind, last, shown, preview, ends):
         rig.pose.bones[1].scale.x = -1.0
     if kind == "apart":
         rig.data.bones[1].use_inherit_rotation = False
-    for frame in (1, 40):
-        for bone in rig.pose.bones:
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "ZXY" if kind == "euler" else "QUATERNION"
+        for frame in (1, 40):
+            bone.keyframe_insert("rotation_euler" if kind == "euler" else "rotation_quaternion", frame=frame)
     bent_to(rig)
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = shown
@@ -594,7 +595,7 @@ def test_a_jump_at_an_end_of_the_range(bake, kind, last, shown, preview, ends):
         scene.use_preview_range = True
         scene.frame_preview_start, scene.frame_preview_end = preview
     for _ in range(2):  # a second bake keeps the motion, and tells the same
-        report = bake.bake(scene, rig, bake.BakeSettings(10, last))
+        report = bake.bake(scene, rig, bake.BakeSettings(10, last, verify=verify))
         jumps = of(report, "JUMP")
         assert [each.frame for each in jumps] == ends
         assert all(math.degrees(each.angle) == pytest.approx(turn, abs=1.0) for each in jumps)
@@ -613,6 +614,107 @@ def test_a_jump_where_an_influence_begins_or_ends_at_once(bake):
         point.interpolation = "CONSTANT"
     report = run(bake, rig, 40)
     assert [each.frame for each in of(report, "JUMP")] == [10, 21]
+    assert not report.is_sound
+
+
+def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake):
+    """The first hands over to it while the target rests, and has no influence at the jump."""
+    rig = rigs.chain(2)
+    bent_to(rig)
+    rigs.reach(rig, "bone_1", bpy.data.objects["Goal"], "Second")
+    for row, keys in zip(
+        rig.ccd_rig.constraints, (((1, 1), (15, 0)), ((1, 0), (15, 1), (30, 0))), strict=True
+    ):
+        for frame, influence in keys:
+            row.influence = influence
+            row.keyframe_insert("influence", frame=frame)
+    for curve in _curves(rig):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    report = run(bake, rig, 40, verify=False)
+    assert [(each.frame, each.constraint) for each in of(report, "JUMP")] == [(30, "Second")]
+
+
+def sliding(size=1.0):
+    """A bone that slides along itself, and a target half a bone too far."""
+    rig = rigs.chain(1)
+    rig.scale = (size,) * 3
+    bone = rig.pose.bones[0].ccd_rig
+    bone.use_slide, bone.slide_upper = (False, True, False), (0.0, 1.0, 0.0)
+    rigs.reach(rig, "bone_0", rigs.empty("Goal", (0.0, 0.0, 1.5 * size)))
+    rigs.update()
+    return rig
+
+
+@pytest.mark.parametrize("size", [1.0, 3.0])
+def test_a_jump_of_a_slide(bake, size):
+    """The bone moves by half a bone as the influence begins, and turns by nothing."""
+    rig = sliding(size)
+    row = rig.ccd_rig.constraints[0]
+    for frame, influence in ((1, 0.0), (10, 1.0)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    for point in _curves(rig)[0].keyframe_points:
+        point.interpolation = "CONSTANT"
+    report = run(bake, rig, 20, verify=False)
+    (jump,) = of(report, "JUMP")
+    assert (jump.frame, jump.bone, jump.angle, jump.follows) == (10, "bone_0", 0.0, False)
+    assert jump.distance == pytest.approx(0.5 * size, rel=0.02)
+    assert jump.words() == f"10 bone_0 jumps {0.5 * size:.2g} m"
+    assert report.advice() == f"Bone 'bone_0' moves {jump.distance:.4f} m at frame 10"
+    assert not report.is_sound
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_jump_of_a_slide_at_the_ends_of_the_range(bake, verify):
+    """Keys of the location before and after have the bone at rest."""
+    rig = sliding()
+    for frame in (1, 40):
+        rig.pose.bones[0].keyframe_insert("location", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(10, 20, verify=verify))
+    jumps = of(report, "JUMP")
+    assert [(each.frame, each.angle) for each in jumps] == [(10, 0.0), (21, 0.0)]
+    assert all(each.distance == pytest.approx(0.5, rel=0.02) for each in jumps)
+
+
+def test_a_slide_that_follows_its_animation_does_not_jump(bake):
+    """The location itself jumps, and the target with it."""
+    rig = sliding()
+    for frame, y in ((1, 0.5), (10, 0.0)):
+        rig.pose.bones[0].location.y = y
+        rig.pose.bones[0].keyframe_insert("location", frame=frame)
+    rigs.keyed(bpy.data.objects["Goal"], {1: (0.0, 0.0, 1.5), 10: (0.0, 0.0, 1.0)})
+    for thing in (rig, bpy.data.objects["Goal"]):
+        for curve in _curves(thing):
+            for point in curve.keyframe_points:
+                point.interpolation = "CONSTANT"
+    assert of(run(bake, rig, 20, verify=False), "JUMP") == []
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
+    """The foot holds it at the origin to frame 10. Its animation goes by 2 m from frame 1 to 40."""
+    rig = rigs.armature(
+        [
+            rigs.B("hips", (0.0, 0.0, 1.0), (0.0, 0.0, 1.3)),
+            rigs.B("thigh", (0.0, 0.0, 1.0), (0.0, -0.05, 0.55), "hips"),
+            rigs.B("shin", (0.0, -0.05, 0.55), (0.0, 0.0, 0.1), "thigh", connect=True),
+            rigs.B("foot", (0.0, 0.0, 0.1), (0.0, -0.2, 0.0), "shin", connect=True),
+        ]
+    )
+    hips = rig.pose.bones["hips"]
+    for frame, x in ((1, 0.0), (40, 2.0)):
+        hips.location.x = x
+        hips.keyframe_insert("location", frame=frame)
+    for curve in _curves(rig):
+        for point in curve.keyframe_points:
+            point.interpolation = "LINEAR"
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.chain_length = "Foot", "foot", "PLANT", 4
+    report = run(bake, rig, 10, body="FOLLOW_FEET", verify=verify)
+    (jump,) = of(report, "JUMP")
+    assert (jump.frame, jump.bone, jump.angle) == (11, "hips", 0.0)
+    assert jump.distance == pytest.approx(2.0 * 10.0 / 39.0, rel=1e-3)
     assert not report.is_sound
 
 

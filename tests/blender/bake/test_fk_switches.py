@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion
+from playing import in_world
 
 FRAMES = range(1, 13)
 SWITCH = 'pose.bones["upper_arm_parent.L"]["IK_FK"]'
@@ -55,11 +56,8 @@ def constrained(rig):
 
 def played(rig, bones=DEFORMS):
     """(F, B, 4, 4) world matrices of bones."""
-    result = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        result.append([np.array(rig.matrix_world @ rig.pose.bones[name].matrix) for name in bones])
-    return np.array(result)
+    poses = (in_world(rig, frame) for frame in FRAMES)
+    return np.array([[pose[name] for name in bones] for pose in poses])
 
 
 def switched(rig, value, path=SWITCH):
@@ -144,10 +142,7 @@ def of_frames(rig):
 
 
 def reach(rig):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.chain_length = "Hand", "hand_fk.L", 4
-    row.target = rigs.empty("Goal", (0.4, -0.3, 1.2))
-    return row
+    return rigs.reach(rig, "hand_fk.L", rigs.empty("Goal", (0.4, -0.3, 1.2)), "Hand", chain_length=4)
 
 
 def test_a_strip_switches_too(ext, rig):
@@ -206,15 +201,14 @@ def test_a_bake_that_moves_nothing_says_so(ext, rig):
     assert (tails[0] - row.target.location).length < 1e-3
 
 
-def test_the_command_line_says_that_keys_move_nothing(ext, rig, tmp_path, capsys):
+def test_the_command_line_says_that_keys_move_nothing(cli, rig, tmp_path, capsys):
     reach(rig)
     path = str(tmp_path / "arm.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     words = ["bake", path, "--frames", "2-5", "--strict", "--report", str(tmp_path / "report.json")]
-    main = ext.module("ccd_rig.blender.cli.command_line").main
-    assert main([*words, "--keep-switches"]) == 3
+    assert cli.main([*words, "--keep-switches"]) == 3
     assert "2-5 Hand moves nothing: upper_arm_parent.L is at IK" in capsys.readouterr().err
-    assert main(words) == 0
+    assert cli.main(words) == 0
     assert "moves nothing" not in capsys.readouterr().err
 
 

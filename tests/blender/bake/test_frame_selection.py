@@ -16,18 +16,14 @@ PLAYED = 1e-4  # metres
 
 @pytest.fixture
 def goal(ext):
-    made = rigs.empty("Goal")
-    for frame, x in ((-5, 0.6), (3, 0.2), (7.5, 0.5), (12, 0.1), (90, 0.9)):
-        made.location = (x, 0.3, 1.0)
-        made.keyframe_insert("location", frame=frame)
-    return made
+    path = {-5: 0.6, 3: 0.2, 7.5: 0.5, 12: 0.1, 90: 0.9}
+    return rigs.keyed(rigs.empty("Goal"), {frame: (x, 0.3, 1.0) for frame, x in path.items()})
 
 
 @pytest.fixture
 def rig(goal):
     made = rigs.chain(3, 0.5)
-    row = made.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Hand", "bone_2", goal
+    rigs.reach(made, "bone_2", goal, "Hand")
     rigs.update()
     return made
 
@@ -264,24 +260,12 @@ def test_remapped_time_and_other_frame_rates(bake, rig, keys, old, new, destinat
         assert found == [1, *(f for f in np.array([3, 7.5, 12, 90]) * new / old if 1 < f < 20), 20]
 
 
-def test_by_operator_and_command_line(ext, bake, channels, rig, tmp_path, capfd):
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, keys="TARGET_KEYS") == {"FINISHED"}
-    assert key_frames(channels, rig) == [1, 3, 7.5, 12, 20]
-    reference = rigs.empty("Beats")
-    reference.keyframe_insert("location", frame=8)
-    rigs.activate(rig)
-    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, keys="REFERENCE_KEYS", reference_object="Beats")
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
-    words = ["bake", str(path), "--frames", "1-20", "--output", str(tmp_path / "out.blend"), "--keys"]
-    assert main([*words, "reference", "--reference-keys", "Beats"]) == 0
-    assert key_frames(channels, bpy.data.objects["Rig"]) == [1, 8, 20]
-    assert main([*words, "reference", "--reference-keys", "Rig/bone_0"]) == 0
-    assert main([*words, "targets"]) == 0
-    assert main([*words, "reference"]) == 2
-    assert main([*words, "every", "--reference-keys", "Beats"]) == 2
+def test_the_command_line_takes_a_key_holder_with_its_keys_alone(cli, rig, tmp_path, capfd):
+    path = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    words = ["bake", path, "--frames", "1-20", "--output", str(tmp_path / "out.blend"), "--keys"]
+    assert cli.main([*words, "reference"]) == 2
+    assert cli.main([*words, "every", "--reference-keys", "Beats"]) == 2
     assert "--keys reference needs --reference-keys" in capfd.readouterr().err
 
 
@@ -305,8 +289,7 @@ def test_keys_of_an_influence_count(bake, channels, rig):
 def test_planted_feet_are_keyed_where_their_influence_is(bake, errors):
     """They have no target. Known: the frames at which a foot comes down."""
     rig = rigs.armature(rigs.biped())
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.kind, row.chain_length = "Foot", "foot.L", "PLANT", 4
+    row = rigs.reach(rig, "foot.L", None, "Foot", kind="PLANT", chain_length=4)
     with pytest.raises(errors.RigError, match="no Influence has keys in frames 1 to 20: key Influence"):
         run(bake, rig)
     influence_keys(row, ((1, 0.0), (5, 1.0), (9, 0.0)))

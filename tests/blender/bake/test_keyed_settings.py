@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion, Vector
-from reaching_arms import FLOAT32, arm, assert_report_is_what_plays, keys_of, play, played_residual
+from playing import angles, play, rotations
+from reaching_arms import FLOAT32, arm, assert_report_is_what_plays, keys_of, played_residual
 
 FRAMES = range(1, 21)
 SAME = 2e-3
@@ -39,10 +40,7 @@ def assert_bake_is_solve(bake, rig, frames=(1, 5, 10, 17, 20)):
     assert not report.warnings
     assert report.check is not None
     assert not report.check.mismatches()
-    for frame, evaluated, _ in play(rig, alone):
-        for bone, rotation in zip(evaluated.pose.bones, alone[frame], strict=True):
-            angle = bone.rotation_quaternion.rotation_difference(rotation).angle % math.tau
-            assert min(angle, math.tau - angle) < SAME, (frame, bone.name, angle)
+    assert_plays(rig, alone)
     return report, alone
 
 
@@ -71,12 +69,27 @@ def drive_by_slider(row, field, path, component="LOC_Z"):
 
 def spread(poses):
     """Radians by which the rotations of a bone differ most between frames."""
-    first = next(iter(poses.values()))
-    return max(
-        min(a.rotation_difference(b).angle, math.tau - a.rotation_difference(b).angle)
-        for pose in poses.values()
-        for a, b in zip(first, pose, strict=True)
-    )
+    turns = np.array([[rotation[:] for rotation in pose] for pose in poses.values()])
+    return angles(turns, turns[:1]).max()
+
+
+def assert_plays(rig, poses):
+    """Bones play with the rotations that poses have at their frames."""
+    for frame, rotations_at in poses.items():
+        turns = np.array([[rotation[:] for rotation in rotations_at]])
+        assert angles(rotations(rig, [frame]), turns).max() < SAME, frame
+
+
+def baked_keys(bake, channels, rig, last=FRAMES[-1]):
+    """The keys of bones that a bake has written."""
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, last))
+    return {path: keys for path, keys in keys_of(channels, rig).items() if path[0].startswith("pose.bones")}
+
+
+def assert_same_keys(one, other):
+    assert one.keys() == other.keys()
+    for path, keys in one.items():
+        assert np.array_equal(keys, other[path]), path
 
 
 def still_limb(**fields):
@@ -174,11 +187,8 @@ def test_a_keyed_setting_that_does_not_move_changes_no_bit(bake, channels):
             key(row, "offset", {1: (0.0,) * 3, 20: (0.0,) * 3})
             key(row, "pole_angle", {1: 0.0, 20: 1.0})
             key(row, "soft", {1: 0.0, 20: 0.1})
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
-        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
-    assert seen[0].keys() == seen[1].keys()
-    for path, keys in seen[0].items():
-        assert np.array_equal(keys, seen[1][path]), path
+        seen.append(baked_keys(bake, channels, rig, 60))
+    assert_same_keys(*seen)
 
 
 def test_a_keyed_pole_that_does_not_move_changes_no_bit(bake, channels):
@@ -189,11 +199,8 @@ def test_a_keyed_pole_that_does_not_move_changes_no_bit(bake, channels):
         rigs.keyed(row.target, {1: (0.2, 0.1, 1.5), 20: (0.5, -0.3, 1.2)})
         for field in ("pole_angle", "max_extension", "weight") if keyed else ():
             key(row, field, {1: getattr(row, field), 20: getattr(row, field)})
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
-        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
-    assert seen[0].keys() == seen[1].keys()
-    for path, keys in seen[0].items():
-        assert np.array_equal(keys, seen[1][path]), path
+        seen.append(baked_keys(bake, channels, rig))
+    assert_same_keys(*seen)
 
 
 def test_a_setting_that_is_no_number_at_a_frame_is_refused(bake, channels):
@@ -207,28 +214,17 @@ def test_a_setting_that_is_no_number_at_a_frame_is_refused(bake, channels):
     assert rig.animation_data.action == action
 
 
-def test_keys_at_target_keys_count_those_of_the_offset(bake, ext):
-    rig, _ = arm(5, 0.5)
-    row = rig.ccd_rig.constraints[0]
-    row.target.animation_data_clear()
-    key(row, "offset", {3: (0.0, 0.0, 0.0), 9: (0.1, 0.0, -0.2)})
-    keys = ext.module("ccd_rig.blender.bake.settings").Keys.TARGET_KEYS
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20, keys=keys))
-    assert [each.frame for each in report.entries] == [1, 3, 9, 20]
-
-
-@pytest.mark.parametrize("field", ["pole_angle", "weight", "offset"])
-def test_keys_at_target_keys_count_those_of_settings_and_of_what_drives_them(bake, ext, field):
+@pytest.mark.parametrize("field", ["pole_angle", "weight", "offset", "driven offset"])
+def test_keys_at_target_keys_count_those_of_settings_and_of_what_drives_them(bake, field):
     """A setting that the constraint does not ask for has none."""
-    keys = ext.module("ccd_rig.blender.bake.settings").Keys.TARGET_KEYS
-    settings = bake.BakeSettings(1, 20, keys=keys)
+    settings = bake.BakeSettings(1, 20, keys=bake.Keys.TARGET_KEYS)
     rig, row = still_limb()
     row.pole_target.location = (0.0, 3.0, 1.0)
-    if field == "offset":
+    if field == "driven offset":
         slider = drive_by_slider(row, ("offset", 2), {4: (0.0, 0.0, 0.0), 15: (0.0, 0.0, -0.2)})
         assert slider.animation_data.action is not None
     else:
-        key(row, field, {4: 0.2, 15: 0.9})
+        key(row, field, {4: (0.0,) * 3, 15: (0.1, 0.0, -0.2)} if field == "offset" else {4: 0.2, 15: 0.9})
     key(row, "rotation_weight", {7: 0.5, 11: 0.1})
     report = bake.bake(bpy.context.scene, rig, settings)
     assert [each.frame for each in report.entries] == [1, 4, 15, 20]
@@ -288,8 +284,7 @@ def test_a_target_that_jumps_is_followed_at_once_whatever_is_keyed(bake, channel
             row.target.location = place
             row.target.keyframe_insert("location", frame=frame)
         key(row, "weight", {1: 1.0, 20: last})
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
-        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+        seen.append(baked_keys(bake, channels, rig))
     for path, keys in seen[0].items():
         assert np.abs(keys[:, 1] - seen[1][path][:, 1]).max() < SAME, path
 
@@ -309,10 +304,7 @@ def test_a_pole_angle_that_jumps_is_followed_at_once(bake, channels):
     alone = solved(bake, rig, (9, 10))
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
     assert not report.check.mismatches()
-    for frame, evaluated, _ in play(rig, alone):
-        for bone, rotation in zip(evaluated.pose.bones, alone[frame], strict=True):
-            angle = bone.rotation_quaternion.rotation_difference(rotation).angle % math.tau
-            assert min(angle, math.tau - angle) < SAME, (frame, bone.name, angle)
+    assert_plays(rig, alone)
 
 
 def test_whole_turns_of_a_pole_angle_are_a_loop(bake):
@@ -341,8 +333,8 @@ def test_a_bake_in_parts_is_the_whole_bake(bake, channels):
                 for frame, evaluated, _ in play(rig, FRAMES if len(ranges) == 1 else range(9, 21))
             }
         )
-    for frame, rotations in seen[1].items():
-        for one, other in zip(seen[0][frame], rotations, strict=True):
+    for frame, turns in seen[1].items():
+        for one, other in zip(seen[0][frame], turns, strict=True):
             assert 1.0 - abs(one.dot(other)) < SAME**2, frame
 
 

@@ -10,8 +10,7 @@ import rigs
 @pytest.fixture
 def rig(ext):
     made = rigs.chain(3)
-    row = made.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Hand", "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0))
+    rigs.reach(made, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)), "Hand")
     rigs.activate(made)
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 4
     return made
@@ -118,12 +117,11 @@ def test_a_bone_that_comes_later_is_remembered_too(ext, rig):
     assert pose["bone_0"]["rotation_quaternion"][0] == pytest.approx(0.9)
 
 
-def test_an_action_that_others_use_is_not_overwritten(ext, rig):
+def test_an_action_that_others_use_is_not_overwritten(channels, rig):
     bpy.ops.ccd_rig.bake()
     baked = rig.animation_data.action
     twin = rig.copy()
     bpy.context.scene.collection.objects.link(twin)
-    channels = ext.module("ccd_rig.blender.keys.channels")
     twin.animation_data_create()
     channels.assign(twin, baked, channels.slot_of(rig.animation_data))
     assert bpy.ops.ccd_rig.bake() == {"FINISHED"}

@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion
+from playing import rotations
 
 PLAYED = 2e-6
+FRAMES = range(1, 11)
 
 
 @pytest.fixture
 def rig(ext):
     """Half influence; bone_1 has keys, bone_0 a pose that no key holds."""
     made = rigs.chain(3, 0.5)
-    goal = rigs.empty("Goal")
-    for frame, x in ((1, 0.2), (10, 0.8)):
-        goal.location = (x, 0.2, 1.0)
-        goal.keyframe_insert("location", frame=frame)
-    row = made.ccd_rig.constraints.add()
-    row.name, row.tip, row.target, row.influence = "Hand", "bone_2", goal, 0.5
+    goal = rigs.keyed(rigs.empty("Goal"), {1: (0.2, 0.2, 1.0), 10: (0.8, 0.2, 1.0)})
+    rigs.reach(made, "bone_2", goal, "Hand", influence=0.5)
     made.pose.bones["bone_0"].rotation_quaternion = Quaternion((1, 0, 0), 0.2)
     return made
 
@@ -36,14 +34,6 @@ def run(bake, rig, **fields):
     return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 10, **fields))
 
 
-def poses(rig):
-    found = []
-    for frame in range(1, 11):
-        bpy.context.scene.frame_set(frame)
-        found.append([tuple(bone.matrix_basis.to_quaternion()) for bone in rig.pose.bones])
-    return np.array(found)
-
-
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ"])
 def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
@@ -56,13 +46,13 @@ def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
             rig.pose.bones["bone_1"].rotation_euler = (angle, 0, 0)
             rig.pose.bones["bone_1"].keyframe_insert("rotation_euler", frame=frame)
     run(bake, rig)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     run(bake, rig, start=bake.Start.ORIGINAL)
-    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    assert np.abs(rotations(rig, FRAMES) - first).max() < PLAYED * 10
     run(bake, rig, start=bake.Start.ORIGINAL)  # and so on
-    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    assert np.abs(rotations(rig, FRAMES) - first).max() < PLAYED * 10
     run(bake, rig)  # without it, half of the way is added
-    assert np.abs(poses(rig) - first).max() > 0.01
+    assert np.abs(rotations(rig, FRAMES) - first).max() > 0.01
 
 
 CONVERSIONS = (("QUATERNION", "ZXY"), ("XYZ", "QUATERNION"), ("XYZ", "ZYX"), ("AXIS_ANGLE", "YXZ"))
@@ -78,17 +68,17 @@ def test_bones_in_another_rotation_mode_since_the_first_bake(bake, rig, mode, ot
         )
         key_rotation(rig.pose.bones["bone_1"], frame)
     run(bake, rig)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     set_modes(rig, other)
     for frame, turns in enumerate(first, 1):
         for bone, turn in zip(rig.pose.bones, turns, strict=True):
             bone.matrix_basis = Quaternion(turn).to_matrix().to_4x4()
             key_rotation(bone, frame)
-    assert np.abs(np.abs(poses(rig)) - np.abs(first)).max() < 1e-5
+    assert np.abs(np.abs(rotations(rig, FRAMES)) - np.abs(first)).max() < 1e-5
     run(bake, rig, start=bake.Start.ORIGINAL)
-    assert np.abs(np.abs(poses(rig)) - np.abs(first)).max() < 1e-5
+    assert np.abs(np.abs(rotations(rig, FRAMES)) - np.abs(first)).max() < 1e-5
     run(bake, rig)  # without it, half of the way is added
-    assert np.abs(poses(rig) - first).max() > 0.01
+    assert np.abs(rotations(rig, FRAMES) - first).max() > 0.01
 
 
 def set_modes(rig, mode):
@@ -101,23 +91,22 @@ def key_rotation(bone, frame):
     bone.keyframe_insert(names.get(bone.rotation_mode, "rotation_euler"), frame=frame)
 
 
-def test_a_note_without_the_rotation_mode_is_of_the_present_one(ext, bake, rig):
+def test_a_note_without_the_rotation_mode_is_of_the_present_one(errors, bake, rig):
     run(bake, rig)
     action = rig.animation_data.action
     pose = action["ccd_rig_pose"].to_dict()
     action["ccd_rig_pose"] = {
         bone: {"rotation_quaternion": each["rotation_quaternion"]} for bone, each in pose.items()
     }
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     run(bake, rig, start=bake.Start.ORIGINAL)
-    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    assert np.abs(rotations(rig, FRAMES) - first).max() < PLAYED * 10
     set_modes(rig, "XYZ")
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+    with pytest.raises(errors.RigError, match="does not know what it was baked from"):
         run(bake, rig, start=bake.Start.ORIGINAL)
 
 
-def test_an_action_that_knows_nothing_is_refused(ext, bake, rig):
-    errors = ext.module("ccd_rig.errors")
+def test_an_action_that_knows_nothing_is_refused(errors, bake, rig):
     with pytest.raises(errors.RigError, match="does not know what it was baked from"):
         run(bake, rig, start=bake.Start.ORIGINAL)
     key(rig)
@@ -142,25 +131,25 @@ def waving(rig):
 
 
 @pytest.mark.parametrize("lost", ["strips", "deleted"])
-def test_a_nudged_target_nudges_a_motion_whose_source_is_unknown(ext, bake, rig, lost):
+def test_a_nudged_target_nudges_a_motion_whose_source_is_unknown(errors, bake, rig, lost):
     """The second bake goes on from the first, not from a still pose; nothing leads back to the original."""
     waving(rig)
     original = rig.animation_data.action
     if lost == "strips":
         strip(rig)
     run(bake, rig)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     if lost == "deleted":
         bpy.data.actions.remove(original)
     bpy.data.objects["Goal"].delta_location.y = 1e-3
     assert run(bake, rig, destination=bake.Destination.CURRENT_ACTION).check.mismatches() == ()
     # A millimetre at a bone of half a metre is 0.002 rad.
-    assert 0.0 < np.abs(poses(rig) - first).max() < 0.01
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+    assert 0.0 < np.abs(rotations(rig, FRAMES) - first).max() < 0.01
+    with pytest.raises(errors.RigError, match="does not know what it was baked from"):
         run(bake, rig, start=bake.Start.ORIGINAL)
 
 
-def test_strips_of_a_bone_that_is_baked_later(ext, bake, rig):
+def test_strips_of_a_bone_that_is_baked_later(errors, bake, rig):
     """The first bake knows its source; bone_0, which a strip moves, is baked into its action later."""
     key(rig)
     bone, animation = rig.pose.bones["bone_0"], rig.animation_data
@@ -183,20 +172,20 @@ def test_strips_of_a_bone_that_is_baked_later(ext, bake, rig):
     steps.close()  # it is taken back
     assert rig.animation_data.action["ccd_rig_original"] == upper
     run(bake, rig, destination=where)
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="does not know what it was baked from"):
+    with pytest.raises(errors.RigError, match="does not know what it was baked from"):
         run(bake, rig, start=bake.Start.ORIGINAL, destination=where)
 
 
 def test_after_saving_and_loading(bake, rig, tmp_path):
     key(rig)
     run(bake, rig)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     path = str(tmp_path / "shot.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.open_mainfile(filepath=path)
     rig = bpy.data.objects["Rig"]
     run(bake, rig, start=bake.Start.ORIGINAL)
-    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    assert np.abs(rotations(rig, FRAMES) - first).max() < PLAYED * 10
 
 
 # --- made twice ---------------------------------------------------------------------------------------------
@@ -231,9 +220,7 @@ def beside_one_at_rest(rig):
     bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.1
     bone.rotation_quaternion = Quaternion((1, 0, 0), 1.0)
     rig.ccd_rig.constraints[0].tip = "bone_1"
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target, row.influence = "Idle", "bone_2", rigs.empty("Other", (1, 1, 1)), 0.0
-    row.chain_length = 1
+    rigs.reach(rig, "bone_2", rigs.empty("Other", (1, 1, 1)), "Idle", influence=0.0, chain_length=1)
 
 
 def plain(rig):
@@ -265,9 +252,9 @@ def test_a_bake_made_twice_is_the_same(bake, rig, destination, odd, fields):
     rig.ccd_rig.constraints[0].influence = 1.0
     how = {name: bake.Keys[value] if name == "keys" else value for name, value in fields.items()}
     first_report = run(bake, rig, destination=bake.Destination[destination], **how)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     again = run(bake, rig, destination=bake.Destination[destination], **how)
-    assert np.abs(poses(rig) - first).max() < PLAYED
+    assert np.abs(rotations(rig, FRAMES) - first).max() < PLAYED
     assert again.check.mismatches() == ()
     assert again.unsolved_count() == first_report.unsolved_count()
 
@@ -278,13 +265,13 @@ def test_what_meets_its_goals_stays_and_goes_on_where_the_target_goes(bake, rig,
     rig.ccd_rig.constraints[0].influence = 1.0
     where = bake.Destination[destination]
     run(bake, rig, destination=where)
-    first = poses(rig)
+    first = rotations(rig, FRAMES)
     run(bake, rig, destination=where)
-    assert np.abs(poses(rig) - first).max() <= PLAYED
+    assert np.abs(rotations(rig, FRAMES) - first).max() <= PLAYED
     bpy.data.objects["Goal"].delta_location.y = 0.2
     report = run(bake, rig, destination=where)
     assert report.unsolved_count() == 0
-    assert np.abs(poses(rig) - first).max() > 100 * PLAYED
+    assert np.abs(rotations(rig, FRAMES) - first).max() > 100 * PLAYED
 
 
 def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
@@ -306,7 +293,7 @@ def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
     assert rig.animation_data.action["ccd_rig_bake_settings"] == known
 
 
-def test_a_miss_by_little_more_than_the_tolerance_stays_one(ext, bake):
+def test_a_miss_by_little_more_than_the_tolerance_stays_one(bake):
     """A straight chain whose target is 1.05 tolerances too far off, baked twice in the same way."""
     rig = rigs.chain(3, 0.5)
     rig.ccd_rig.solver.position_tolerance = 0.01

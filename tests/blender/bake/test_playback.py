@@ -26,8 +26,7 @@ def arm(ext):
     for i in range(9):
         goal.location = rig.matrix_basis @ Vector((math.sin(i), 0.5 * math.cos(i), 1.2))
         goal.keyframe_insert("location", frame=1 + 5 * i)
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Hand", "bone_4", goal
+    rigs.reach(rig, "bone_4", goal, "Hand")
     rigs.update()
     bpy.context.scene.frame_set(1)
     return rig
@@ -106,7 +105,7 @@ def test_report_in_json_and_on_the_armature(bake, arm):
 
 
 @pytest.mark.parametrize(("first", "told"), [(21, False), (15, True)])
-def test_only_where_a_constraint_has_influence_it_is_told_of(ext, bake, arm, first, told):
+def test_only_where_a_constraint_has_influence_it_is_told_of(channels, bake, arm, first, told):
     """It has none from frame 21 on; something else turns a bone from the first of these frames on."""
     row = arm.ccd_rig.constraints[0]
     other = arm.pose.bones[copy_rotation(arm)[0]].constraints[0]
@@ -114,7 +113,7 @@ def test_only_where_a_constraint_has_influence_it_is_told_of(ext, bake, arm, fir
         for frame, value in values:
             thing.influence = value
             thing.keyframe_insert("influence", frame=frame)
-    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(arm):
+    for curve in channels.fcurves_of(arm):
         for key in curve.keyframe_points:
             key.interpolation = "CONSTANT"
     report = run(bake, arm)
@@ -150,7 +149,7 @@ def test_constraints_that_act_on_top_are_named(bake, arm, override):
     assert report.check.words() == arm.ccd_rig.report.check == "Does not play as baked: Hand"
 
 
-def test_a_driver_that_comes_late_is_named(ext, bake, arm, monkeypatch):
+def test_a_driver_that_comes_late_is_named(bake, arm, monkeypatch):
     """Nothing stands in the way when the bake begins; a driver is there when it is looked at."""
     steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41))
     for progress in steps:
@@ -195,12 +194,7 @@ def test_a_target_that_goes_after_the_bones_is_named(bake, arm, kind):
 
 
 def test_only_the_constraint_that_is_off_is_named(bake, arm):
-    other = rigs.armature(
-        [rigs.B("a", (5, 0, 0), (5, 0, 1)), rigs.B("b", (5, 0, 1), (5, 0, 2), "a", connect=True)]
-    )
-    assert other.name != arm.name
-    row = arm.ccd_rig.constraints.add()
-    row.name, row.tip, row.chain_length, row.target = "Mid", "bone_1", 2, rigs.empty("Near", (1, 2.5, 4))
+    rigs.reach(arm, "bone_1", rigs.empty("Near", (1, 2.5, 4)), "Mid", chain_length=2)
     constraint = arm.pose.bones["bone_4"].constraints.new("COPY_ROTATION")
     constraint.target = rigs.empty("Other")
     rigs.update()
@@ -233,12 +227,12 @@ def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, mon
     assert causes == ("something else moves bone 'bone_0'",)
 
 
-def test_what_nobody_can_name_is_said_too(ext, bake, arm):
+def test_what_nobody_can_name_is_said_too(channels, bake, arm):
     steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41))
     for progress in steps:
         if progress.verb == "checked":
             break
-    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(arm):
+    for curve in channels.fcurves_of(arm):
         if "bone_1" in curve.data_path:
             for key in curve.keyframe_points:
                 key.co.y += 0.5
@@ -269,14 +263,7 @@ def test_orientation_and_balance(bake, arm):
     row.rotation, row.use_position = "ORIENTATION", False
     for bone in arm.pose.bones:
         bone.ccd_rig.mass = 1.0
-    balance = arm.ccd_rig.constraints.add()
-    balance.name, balance.kind, balance.tip, balance.target = (
-        "Balance",
-        "BALANCE",
-        "bone_2",
-        rigs.empty("Foot", (1, 2, 3)),
-    )
-    balance.priority = 1
+    rigs.reach(arm, "bone_2", rigs.empty("Foot", (1, 2, 3)), "Balance", kind="BALANCE", priority=1)
     rigs.update()
     report = run(bake, arm, 1, 11)
     played = {row.constraint: row for row in report.check.results}

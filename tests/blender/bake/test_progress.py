@@ -85,14 +85,14 @@ def test_reduction_counts_up_to_its_end_and_no_further(bake):
 
 
 @pytest.mark.mass
-def test_parts_change_no_key(ext, bake, monkeypatch):
+def test_parts_change_no_key(ext, channels, bake, monkeypatch):
     keys = []
     for part in (0.0, 1e9):
         monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", part)
         bpy.ops.wm.read_homefile(use_empty=True)
         rig = tail(0.5, "CCD_LEAST_SQUARES")
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, verify=False))
-        curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+        curves = channels.fcurves_of(rig)
         keys.append([tuple(point.co) for curve in curves for point in curve.keyframe_points])
     assert keys[0] == keys[1]
 

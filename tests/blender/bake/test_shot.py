@@ -8,41 +8,14 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from reaching_arms import SOLVE, arm, assert_report_is_what_plays, circle, key_location
+from playing import angles
+from reaching_arms import SOLVE, arm, baked, circle, key_location
 
 SAME = 1e-6  # of values stored as float32
-ROUNDED = 1e-5  # the share of a pass is a float32 in the operator
 ALIKE = {"NONE": 0.5, "ORIENTATION": 0.5, "DIRECTION": 35.0}  # degrees from round to round
 CLOSE = math.radians(
     1.0
 )  # stated in docs/guide/shots.md: how near frames of a shorter range are to those of a longer one
-
-
-def rotations(rig, frames):
-    """(F, J, 4) as Blender plays them."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append([bone.matrix_basis.to_quaternion()[:] for bone in rig.pose.bones])
-    return np.array(found)
-
-
-def angles(a, b):
-    """Radians between (..., 4) rotations."""
-    apart = np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
-    return 4.0 * np.arcsin(np.clip(0.5 * apart, 0.0, 1.0))
-
-
-def baked(bake, rig, first, last, **settings):
-    """The report, and what plays; the file is as before."""
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(first, last, **settings))
-    assert_report_is_what_plays(rig, report)
-    found = rotations(rig, range(first, last + 1))
-    rig.animation_data_clear()
-    for bone in rig.pose.bones:
-        bone.rotation_quaternion = (1, 0, 0, 0)
-    rigs.update()
-    return report, found
 
 
 @pytest.mark.parametrize("limit", [False, True])
@@ -202,15 +175,11 @@ def test_a_range_that_ends_sooner_agrees(bake):
     assert angles(whole[:45], part).max() <= CLOSE
 
 
-def test_a_preroll_keys_nothing_before_the_range(bake, ext):
+def test_a_preroll_keys_nothing_before_the_range(bake, channels):
     rig, _ = arm(5)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(20, 30, step=3, preroll=10))
     assert {row.frame for row in report.entries} == set(range(20, 31))
-    times = {
-        key.co[0]
-        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
-        for key in curve.keyframe_points
-    }
+    times = {key.co[0] for curve in channels.fcurves_of(rig) for key in curve.keyframe_points}
     assert times == set(map(float, range(20, 31)))
 
 
@@ -228,45 +197,18 @@ def test_with_time_turned_round_the_poses_are_the_same(bake):
     assert angles(forwards, backwards[::-1]).max() <= math.radians(0.05)
 
 
-@pytest.mark.parametrize(("first", "preroll"), [(1, -1), (-1048570, 100)])
-def test_a_preroll_that_cannot_be(bake, ext, first, preroll):
-    with pytest.raises(
-        ext.module("ccd_rig.errors").InvalidInput, match=r"preroll must be|frames -10486\d\d to"
-    ):
-        bake.BakeSettings(first, 10, preroll=preroll)
-
-
-@pytest.mark.parametrize("smoothness", [-0.1, 1000.5, math.inf, math.nan])
-def test_a_smoothness_that_cannot_be(bake, ext, smoothness):
-    with pytest.raises(ext.module("ccd_rig.errors").InvalidInput, match="smoothness must be 0 to 1000, not"):
-        bake.BakeSettings(1, 10, smoothness=smoothness)
-
-
-def test_operator_and_command_line_take_them(ext, bake, tmp_path):
-    rig, _ = arm(6, 0.5)
-    _, wanted = baked(bake, rig, 20, 40, preroll=19, smoothness=0.5)
-    rigs.activate(rig)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
-    assert bpy.ops.ccd_rig.bake(frame_start=20, frame_end=40, smoothness=0.5) == {"FINISHED"}
-    assert np.abs(rotations(rig, range(20, 41)) - wanted).max() <= ROUNDED
-    words = [
-        "bake",
-        str(tmp_path / "shot.blend"),
-        "--frames",
-        "20-40",
-        "--preroll",
-        "19",
-        "--smoothness",
-        "0.5",
-    ]
-    assert (
-        ext.module("ccd_rig.blender.cli.command_line").main(
-            [*words, "--output", str(tmp_path / "baked.blend")]
-        )
-        == 0
-    )
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "baked.blend"))
-    assert np.abs(rotations(bpy.data.objects["Rig"], range(20, 41)) - wanted).max() <= ROUNDED
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"preroll": -1}, "preroll must be"),
+        ({"frame_start": -1048570, "preroll": 100}, r"frames -10486\d\d to"),
+        *(({"smoothness": each}, "smoothness must be 0 to 1000, not") for each in (-0.1, 1000.5, math.inf)),
+        ({"smoothness": math.nan}, "smoothness must be 0 to 1000, not"),
+    ],
+)
+def test_settings_that_cannot_be(bake, errors, settings, words):
+    with pytest.raises(errors.InvalidInput, match=words):
+        bake.BakeSettings(**{"frame_start": 1, "frame_end": 10, **settings})
 
 
 def test_ccd_alone_keeps_near_the_base_and_closes_loops(bake):

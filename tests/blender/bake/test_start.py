@@ -9,7 +9,8 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Euler, Quaternion
+from mathutils import Quaternion
+from playing import angles, rotations
 
 FRAMES = range(1, 21)
 SAME = 2e-6  # radians, of float32 keys
@@ -19,11 +20,8 @@ def tail(count=12, reach=0):
     """A tail that nothing animates; its target goes along an arc."""
     rig = rigs.chain(count, 1.0 / count)
     goal = rigs.empty("Goal")
-    for frame, angle in ((1, -0.9), (20, 0.9)):
-        goal.location = (0.7 * math.sin(angle), 0.1, 0.7 * math.cos(angle))
-        goal.keyframe_insert("location", frame=frame)
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target, row.chain_length = "Tip", f"bone_{count - 1}", goal, reach
+    rigs.keyed(goal, {f: (0.7 * math.sin(a), 0.1, 0.7 * math.cos(a)) for f, a in ((1, -0.9), (20, 0.9))})
+    rigs.reach(rig, f"bone_{count - 1}", goal, "Tip", chain_length=reach)
     bpy.context.scene.frame_set(1)
     return rig
 
@@ -31,20 +29,6 @@ def tail(count=12, reach=0):
 def run(bake, rig, start="ACTION", **fields):
     chosen = bake.BakeSettings(FRAMES[0], FRAMES[-1], start=bake.Start[start], **fields)
     return bake.bake(bpy.context.scene, rig, chosen)
-
-
-def played(rig, frames=FRAMES):
-    """(F, B, 4) rotations of all bones relative to rest."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        found.append([bone.matrix_basis.to_quaternion()[:] for bone in rig.pose.bones])
-    return np.array(found)
-
-
-def angles(a, b):
-    """Radians between rotations (..., 4)."""
-    return 2.0 * np.arccos(np.clip(np.abs((a * b).sum(-1)), 0.0, 1.0))
 
 
 def pose(rig, seed=0.3):
@@ -64,7 +48,7 @@ def key_bend(rig, bone="bone_1"):
 def test_solve_then_bake_is_bake(bake):
     rig = tail()
     run(bake, rig)
-    alone = played(rig)
+    alone = rotations(rig, FRAMES)
     bpy.ops.wm.read_homefile(use_empty=True)
     rig = tail()
     rigs.activate(rig)
@@ -73,20 +57,20 @@ def test_solve_then_bake_is_bake(bake):
         assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
     assert max(bone.rotation_quaternion.angle for bone in rig.pose.bones) > 0.05  # it did leave a pose
     report = run(bake, rig)
-    assert np.abs(played(rig) - alone).max() == 0.0
+    assert np.abs(rotations(rig, FRAMES) - alone).max() == 0.0
     assert report.start == "ACTION" and "bone_0" in report.from_rest
 
 
 def test_a_pose_by_hand_has_no_say_and_is_told(bake):
     rig = tail(3)
     run(bake, rig)
-    alone = played(rig)
+    alone = rotations(rig, FRAMES)
     bpy.ops.wm.read_homefile(use_empty=True)
     rig = tail(3)
     rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((0, 1, 1), 0.8)
     rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((0, 1, 1), 0.4)
     report = run(bake, rig)
-    assert np.abs(played(rig) - alone).max() == 0.0
+    assert np.abs(rotations(rig, FRAMES) - alone).max() == 0.0
     assert report.from_rest == ("bone_1", "bone_2")
     assert "'bone_1' and 1 more posed without keys, baked from rest" in report.summary()
     written = json.loads(report.to_json())
@@ -109,11 +93,11 @@ def test_what_is_keyed_starts_from_its_keys(bake):
         bpy.context.scene.frame_set(frame)
         goal.location = rig.matrix_world @ rig.pose.bones["bone_2"].tail
         goal.keyframe_insert("location", frame=frame)
-    before = played(rig)
+    before = rotations(rig, FRAMES)
     rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 0, 1), 0.7)
     report = run(bake, rig)
     assert report.from_rest == ("bone_0",)
-    assert angles(played(rig), before).max() < 1e-3
+    assert angles(rotations(rig, FRAMES), before).max() < 1e-3
 
 
 def test_the_pose_as_it_stands(bake):
@@ -126,19 +110,19 @@ def test_the_pose_as_it_stands(bake):
     goal.location = rig.matrix_world @ rig.pose.bones["bone_5"].tail
     stands = np.array([bone.matrix_basis.to_quaternion()[:] for bone in rig.pose.bones])
     report = run(bake, rig, "POSE")
-    assert angles(played(rig), stands).max() < 1e-3
+    assert angles(rotations(rig, FRAMES), stands).max() < 1e-3
     assert (report.start, report.from_rest) == ("POSE", ())
 
 
 def test_the_rest_pose(bake):
     rig = tail(6)
     run(bake, rig)
-    alone = played(rig)
+    alone = rotations(rig, FRAMES)
     bpy.ops.wm.read_homefile(use_empty=True)
     rig = tail(6)
     key_bend(rig)
     run(bake, rig, "REST")
-    assert np.abs(played(rig) - alone).max() == 0.0
+    assert np.abs(rotations(rig, FRAMES) - alone).max() == 0.0
 
 
 def test_one_axis_with_keys(bake):
@@ -155,7 +139,7 @@ def test_one_axis_with_keys(bake):
         bone.rotation_euler[1:] = left_behind
         bpy.context.scene.frame_set(1)
         report = run(bake, rig)
-        found.append(played(rig))
+        found.append(rotations(rig, FRAMES))
         assert ("bone_1" in report.from_rest) == any(left_behind)
     assert np.abs(found[0] - found[1]).max() == 0.0
 
@@ -223,9 +207,9 @@ def test_a_second_bake_from_the_original_is_the_first(bake):
     rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 0, 1), 0.7)
     rig.ccd_rig.constraints[0].influence = 0.5
     run(bake, rig)
-    first = played(rig)
+    first = rotations(rig, FRAMES)
     run(bake, rig, "ORIGINAL")
-    assert np.abs(played(rig) - first).max() < 2e-5
+    assert np.abs(rotations(rig, FRAMES) - first).max() < 2e-5
 
 
 def test_planted_feet_after_solve(bake):
@@ -244,8 +228,7 @@ def test_planted_feet_after_solve(bake):
         )
         goal = rigs.empty("Goal", (0.0, -0.15, 1.45))
         for kind, tip, target, length in (("PLANT", "foot", None, 4), ("REACH", "spine", goal, 2)):
-            row = rig.ccd_rig.constraints.add()
-            row.kind, row.name, row.tip, row.target, row.chain_length = kind, tip, tip, target, length
+            rigs.reach(rig, tip, target, kind=kind, chain_length=length)
         rigs.update()
         if solve:
             rigs.activate(rig)
@@ -253,18 +236,5 @@ def test_planted_feet_after_solve(bake):
             assert rig.pose.bones["hips"].location.length > 0.01
         report = run(bake, rig)
         assert report.unsolved_count() == 0, report.summary()
-        found.append(played(rig))
+        found.append(rotations(rig, FRAMES))
     assert np.abs(found[0] - found[1]).max() < SAME
-
-
-def test_the_command_line_takes_it(ext, tmp_path):
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    rig = tail(3)
-    rig.pose.bones["bone_1"].rotation_mode = "XYZ"
-    rig.pose.bones["bone_1"].rotation_euler = Euler((0.4, 0.0, 0.0))
-    path, report = str(tmp_path / "tail.blend"), tmp_path / "report.json"
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    for words, start, rested in ((["--start", "pose"], "POSE", []), ([], "ACTION", ["bone_1"])):
-        assert cli.main(["bake", path, "--frames", "1-5", "--report", str(report), *words]) == 0
-        found = json.loads(report.read_text())
-        assert (found["start"], found["from_rest"]) == (start, rested)

@@ -114,8 +114,7 @@ def rotations(rig: Any) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("seed", few_of(range(8), 3))
-def test_no_joint_leaps_where_blenders_ik_turns_it_slowly(ext, seed):
-    bake = ext.module("ccd_rig.blender.bake.bake")
+def test_no_joint_leaps_where_blenders_ik_turns_it_slowly(bake, seed):
     rig, targets = walk(random.Random(seed))
     for lower, target in targets.items():
         constraint = rig.pose.bones[lower].constraints.new("IK")

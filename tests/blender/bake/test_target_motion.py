@@ -9,8 +9,10 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from linked_rigs import character, collected
 from mathutils import Euler, Quaternion, Vector
 from operator_calls import fails
+from playing import angle, in_world
 
 FRAMES = range(1, 21)
 
@@ -41,12 +43,8 @@ def reach(rig, bone, target, **fields):
 
 
 def played(rig):
-    """(F, B, 4, 4) poses of all frames."""
-    found = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        found.append([np.array(bone.matrix) for bone in rig.pose.bones])
-    return np.array(found)
+    """(F, B, 4, 4) world matrices of all frames."""
+    return np.array([list(in_world(rig, frame).values()) for frame in FRAMES])
 
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ"])
@@ -85,8 +83,7 @@ def test_a_part_of_a_targets_keys_continues_the_rest(ext, mode):
             scene.frame_set(frame + int(part), subframe=part % 1.0)
             turns.append(target.matrix_world.to_quaternion())
         for one, other in itertools.pairwise(turns):
-            angle = math.degrees(one.rotation_difference(other).angle)
-            assert min(angle, 360.0 - angle) == pytest.approx(10.0, abs=1.0), frame
+            assert math.degrees(angle(one, other)) == pytest.approx(10.0, abs=1.0), frame
 
 
 def test_targets_of_all_sorts_arrive(ext):
@@ -153,8 +150,8 @@ def limb():
     rig = rigs.armature(
         [rigs.B("upper", (0, 0, 0), (0, 0.1, 1)), rigs.B("lower", (0, 0.1, 1), (0, 0, 2), "upper", 0.0, True)]
     )
-    for frame, angle in ((1, 0.9), (8, 0.45), (14, 0.35), (20, 1.2)):
-        for bone, turn in zip(rig.pose.bones, (-0.5 * angle, angle), strict=True):
+    for frame, bend in ((1, 0.9), (8, 0.45), (14, 0.35), (20, 1.2)):
+        for bone, turn in zip(rig.pose.bones, (-0.5 * bend, bend), strict=True):
             bone.rotation_mode = "QUATERNION"
             bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), turn)
             bone.keyframe_insert("rotation_quaternion", frame=frame)
@@ -195,12 +192,11 @@ def test_the_round_trip_holds_settings_that_move(ext, field, by):
     assert seen == pytest.approx(MOVING[field], abs=1e-6)
 
 
-def test_only_where_bones_have_keys(ext):
+def test_only_where_bones_have_keys(channels):
     rig = waving()
     target = rigs.empty("Goal")
     reach(rig, "bone_5", target)
     assert bpy.ops.ccd_rig.targets_from_motion(frames="KEYED") == {"FINISHED"}
-    channels = ext.module("ccd_rig.blender.keys.channels")
     curves = list(channels.fcurves_of(target))
     assert {curve.data_path for curve in curves} == {"location"}
     assert {tuple(point.co[0] for point in curve.keyframe_points) for curve in curves} == {(1, 8, 14, 20)}
@@ -324,7 +320,7 @@ def test_a_target_that_is_locked_is_not_moved(ext):
     assert target.location[:] == (1.0, 0.5, 1.5)
 
 
-def test_matching_honours_auto_keying(ext):
+def test_matching_honours_auto_keying(channels):
     rig = waving()
     target = rigs.empty("Goal", (5.0, 0.0, 0.0))
     reach(rig, "bone_5", target)
@@ -335,7 +331,6 @@ def test_matching_honours_auto_keying(ext):
     bpy.context.scene.frame_set(4)
     bpy.ops.ccd_rig.targets_match()
     edit.use_keyframe_insert_available = before
-    channels = ext.module("ccd_rig.blender.keys.channels")
     assert {c.data_path for c in channels.fcurves_of(target)} == {"location"}
     assert {p.co[0] for c in channels.fcurves_of(target) for p in c.keyframe_points} == {4.0}
 
@@ -434,11 +429,11 @@ def test_more_targets_that_fail_leave_nothing(ext):
     refused(rig, "needs a Reach as the active constraint", every=2)
 
 
-def test_a_locked_curve_is_refused(ext):
+def test_a_locked_curve_is_refused(channels):
     rig = waving()
     target = rigs.empty("Goal", (5.0, 0.0, 0.0))
     target.keyframe_insert("location", frame=1)
-    next(iter(ext.module("ccd_rig.blender.keys.channels").fcurves_of(target))).lock = True
+    next(iter(channels.fcurves_of(target))).lock = True
     reach(rig, "bone_5", target)
     fails(bpy.ops.ccd_rig.targets_from_motion, "is locked: unlock it")
 
@@ -492,3 +487,29 @@ def test_a_target_over_other_strips_keeps_them(ext):
     reach(rig, "bone_5", target)
     bpy.context.scene.frame_set(1)
     refused(rig, "'Goal': keys of its action would hide its NLA strips at other frames")
+
+
+@pytest.mark.parametrize("what", ["target", "pole"])
+def test_targets_that_are_no_editable_overrides_are_refused_before_anything_changes(ext, what, tmp_path):
+    """Blender's own override of what hangs on the rig: a resync would drop its new place."""
+    rig = collected(rigs.chain(3))
+    for name in ("First", "Goal", "Pole"):
+        rig.users_collection[0].objects.link(thing := rigs.empty(name, (1.0, 1.0, 1.0)))
+        bpy.context.scene.collection.objects.unlink(thing)
+    rigs.reach(rig, "bone_1", bpy.data.objects["First"])
+    rigs.reach(rig, "bone_2", bpy.data.objects["Goal"], pole_target=bpy.data.objects["Pole"])
+    rig = character(rig, tmp_path)
+    rigs.activate(rig)
+    first, row = rig.ccd_rig.constraints[0].target, rig.ccd_rig.constraints[1]
+    thing = row.target if what == "target" else row.pole_target
+    thing.override_library.is_system_override = True
+    for command in (bpy.ops.ccd_rig.targets_match, bpy.ops.ccd_rig.targets_from_motion):
+        fails(command, f"Target '{thing.name}' is an override that is not editable: use Library Override")
+        assert (*first.location, *row.target.location) == (1.0,) * 6
+        assert first.animation_data is row.target.animation_data is None
+    mark = ext.module("ccd_rig.blender.viewport.constraints")
+    target = ext.module("ccd_rig.blender.properties.new_constraints").Target(thing, "")
+    assert not mark.is_free(target, rig)
+    thing.override_library.is_system_override = False
+    assert mark.is_free(target, rig)
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}

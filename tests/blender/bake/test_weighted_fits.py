@@ -15,12 +15,7 @@ FRAMES = 6
 
 def marker(rig, bone, name, place, **fields):
     """A weighted goal for a point on a bone."""
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = name, bone, rigs.empty(name)
-    row.target.location = place
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
+    return rigs.reach(rig, bone, rigs.empty(name, place), name, **fields)
 
 
 def arm(count=4):

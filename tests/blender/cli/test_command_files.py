@@ -172,13 +172,13 @@ def test_the_open_file_is_used_when_none_is_named(cli, shot, tmp_path):
     assert cli.main(["bake", "--report", str(tmp_path / "r.json"), "--frames", "1-2"]) == 0
 
 
-def test_the_file_itself_is_replaced_only_when_named(ext, cli, shot):
+def test_the_file_itself_is_replaced_only_when_named(channels, cli, shot):
     assert cli.main(["bake", str(shot), "--output", str(shot)]) == 0
-    assert keys_in(shot, ext.module("ccd_rig.blender.keys.channels"))
+    assert keys_in(shot, channels)
     assert [p.name for p in shot.parent.iterdir()] == ["shot.blend"]
 
 
-def test_relative_paths_in_the_file_still_lead_there(ext, cli, shot, edit, tmp_path):
+def test_relative_paths_in_the_file_still_lead_there(cli, shot, edit, tmp_path):
     library = tmp_path / "library.blend"
     bpy.data.libraries.write(str(library), {bpy.data.objects["Target"]})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from installed import ROOT
 # --- as a process -------------------------------------------------------------------------------------------
 
 
-def test_bake_in_a_process_of_its_own(ext, shot, tmp_path):
+def test_bake_in_a_process_of_its_own(channels, shot, tmp_path):
     before = shot.read_bytes()
     output, report = tmp_path / "baked.blend", tmp_path / "baked.json"
     done = process("bake", shot, "--output", output, "--report", report)
@@ -30,7 +31,7 @@ def test_bake_in_a_process_of_its_own(ext, shot, tmp_path):
     content = json.loads(report.read_text())
     assert [row["frame"] for row in content["entries"]] == list(range(9))
     assert content["armature"] == "Rig"
-    keys = keys_in(output, ext.module("ccd_rig.blender.keys.channels"))
+    keys = keys_in(output, channels)
     assert len(keys) == 4 * 4
     assert all(frames == list(range(9)) for frames in keys.values())
     assert bpy.data.objects["Rig"].ccd_rig.report.words == content["summary"]
@@ -99,7 +100,7 @@ def test_a_full_disk_leaves_nothing_behind(shot, tmp_path, option, compress, siz
 # --- in this process ----------------------------------------------------------------------------------------
 
 
-def test_the_command_is_known_to_blender(ext, cli):
+def test_the_command_is_known_to_blender(cli):
     assert cli._handles, "register() of the extension has to call cli.register()"
 
 
@@ -132,6 +133,7 @@ def test_frame_ranges(cli, shot, tmp_path, words, range_):
         (["--report", "r.json", "--step", "0"], "step must be 1 or more"),
         (["--report", "r.json", "--step", "two"], "--step"),
         (["--report", "r.json", "--keys", "none"], "--keys"),
+        (["--report", "r.json", "--body", "feet"], "--body"),
         (["--report", "r.json", "--rep", "r.json"], "--rep"),
     ],
 )
@@ -146,6 +148,30 @@ def test_wrong_words(cli, shot, tmp_path, monkeypatch, capfd, words, complaint):
     assert [p.name for p in tmp_path.iterdir()] == ["shot.blend"]
 
 
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("--preroll 19", "preroll", 19),
+        ("--smoothness 0.5", "smoothness", 0.5),
+        ("--reduce-angle 2", "reduce_angle", math.radians(2.0)),
+        ("--reduce-error 0.01", "reduce_error", 0.01),
+        ("--keys targets", "keys", "TARGET_KEYS"),
+        ("--keys reference --reference-keys Rig/bone_0", "keys", "REFERENCE_KEYS"),
+        ("--keys reference --reference-keys Rig/bone_0", "reference_bone", "bone_0"),
+        ("--keys reference --reference-keys Rig", "reference_object", "Rig"),
+        ("--start pose", "start", "POSE"),
+        ("", "start", "ACTION"),
+        ("--keep-switches", "switch_to_fk", False),
+        ("--body keep", "body", "KEEP_ANIMATION"),
+        ("--body follow", "body", "FOLLOW_FEET"),
+    ],
+)
+def test_words_of_a_bake_are_its_settings(ext, cli, words, field, value):
+    settings = ext.module("ccd_rig.blender.cli.bake_command").bake_settings
+    made = getattr(settings(cli.parse(["bake", *words.split()]), bpy.context.scene), field)
+    assert getattr(made, "name", made) == value
+
+
 def test_no_command_and_no_file(cli, capfd):
     assert cli.main([]) == 2
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -153,7 +179,7 @@ def test_no_command_and_no_file(cli, capfd):
     assert "no file is open" in capfd.readouterr().err
 
 
-def test_step_keys_and_current_action(ext, cli, shot, edit, tmp_path):
+def test_step_keys_and_current_action(channels, cli, shot, edit, tmp_path):
     edit(lambda rig: rig.pose.bones["bone_0"].keyframe_insert("location", frame=1))
     output = tmp_path / "out.blend"
     words = [
@@ -168,7 +194,7 @@ def test_step_keys_and_current_action(ext, cli, shot, edit, tmp_path):
         "Rig",
     ]
     assert cli.main(["bake", str(shot), "--output", str(output), *words]) == 0
-    keys = keys_in(output, ext.module("ccd_rig.blender.keys.channels"))
+    keys = keys_in(output, channels)
     assert keys['pose.bones["bone_3"].rotation_quaternion', 0] == [0, 4, 8]
     assert keys['pose.bones["bone_0"].location', 0] == [1]
     assert len(bpy.data.actions) == 2

@@ -61,6 +61,73 @@ def test_a_chain_that_is_straight_at_rest_bends_as_it_does_now(ext):
     assert np.abs(played(rig, places("thigh", "shin")) - expected).max() < 0.02
 
 
+def hind_leg(mode="QUATERNION"):
+    """Three bones that bend to and fro, as a dog's hind leg, under Blender's IK with a pole."""
+    ends = [Vector(end) for end in ((0, 0, 0), (0, -0.3, 1), (0, 0.3, 1.9), (0, 0, 2.8))]
+    rig = rigs.armature(
+        [B(f"leg_{i}", ends[i], ends[i + 1], f"leg_{i - 1}" if i else "", connect=i > 0) for i in range(3)]
+    )
+    for k, bone in enumerate(rig.pose.bones):
+        bone.rotation_mode = mode
+        rigs.set_rotation(bone, Quaternion((1.0, 0.2, 0.1), 0.1 * k))
+    target = keyed("Goal", rig, (0.6, 0.2, 1.6), (0.9, -0.5, 1.4), (0.3, -0.9, 1.9))
+    fields = {"pole_target": rigs.empty("Pole", (0.3, 5.0, 1.0)), "pole_angle": math.pi / 2.0}
+    original = ik(rig, "leg_2", target, 3, **fields)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
+    bpy.context.scene.frame_set(FRAMES[-1])
+    return rig, original
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "XZY", "AXIS_ANGLE"])
+def test_three_bones_with_a_pole_start_as_blenders_ik_has_them(ext, mode):
+    """A pole tells them the plane alone: from rest they bent by a third of their length elsewhere."""
+    rig, original = hind_leg(mode)
+    see, channels = places("leg_0", "leg_1", "leg_2"), ("rotation_quaternion", "rotation_euler", "location")
+    pose = [tuple(getattr(bone, name)) for bone in rig.pose.bones for name in channels]
+    expected = played(rig, see)
+    converted(rig)
+    assert original.mute
+    for command in (lambda: None, bpy.ops.ccd_rig.solve):
+        command()
+        assert np.abs(played(rig, see)[-1] - expected[-1]).max() < CLOSE
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    baked = played(rig, see)
+    assert np.abs(baked[-1] - expected[-1]).max() < CLOSE
+    assert np.linalg.norm(baked - expected, axis=-1).max() < 0.3
+    rig.animation_data.action = None  # as the tooltip says: the keys of a bake stay
+    assert bpy.ops.ccd_rig.ik_restore() == {"FINISHED"}
+    assert [tuple(getattr(bone, name)) for bone in rig.pose.bones for name in channels] == pose
+    assert not any(any(bone.ccd_rig.start_rotation) for bone in rig.pose.bones)
+    assert np.abs(played(rig, see) - expected).max() < 1e-5
+
+
+def test_the_start_of_a_converted_chain_goes_with_its_constraint(ext):
+    """Removed by hand, and with the default start: without keys its bones start from rest again."""
+    rig, _ = hind_leg()
+    converted(rig)
+    assert all(any(bone.ccd_rig.start_rotation) for bone in rig.pose.bones)
+    rig.ccd_rig.active_index = 0
+    assert bpy.ops.ccd_rig.constraint_remove() == {"FINISHED"}
+    assert not any(any(bone.ccd_rig.start_rotation) for bone in rig.pose.bones)
+
+
+@pytest.mark.parametrize("how", ["keyed", "locked", "blended"])
+def test_a_chain_whose_pose_is_decided_keeps_it(ext, capfd, how):
+    """By keys, locks, or an influence below 1: Blender's pose is not its start."""
+    rig, original = hind_leg("XYZ")
+    if how == "keyed":
+        rig.pose.bones["leg_1"].keyframe_insert("rotation_euler", frame=1)
+    elif how == "locked":
+        rig.pose.bones["leg_1"].lock_rotation[0] = True
+    else:
+        original.influence = 0.5
+    pose = [tuple(bone.rotation_euler) for bone in rig.pose.bones]
+    converted(rig)
+    assert [tuple(bone.rotation_euler) for bone in rig.pose.bones] == pose
+    assert not any(any(bone.ccd_rig.start_rotation) for bone in rig.pose.bones)
+    assert "its pole sets the plane of the bend alone" in capfd.readouterr().out
+
+
 def test_weights_and_rotation(ext):
     rig = leg()
     target = keyed("Goal", rig, (0.1, -0.1, 0.3), (0.1, 0.1, 0.25))
@@ -81,7 +148,7 @@ def test_weights_and_rotation(ext):
     assert np.abs(played(rig, axes) - expected).max() < CLOSE
 
 
-def test_influence_comes_with_its_keys_and_its_drivers(ext):
+def test_influence_comes_with_its_keys_and_its_drivers(channels):
     """The keys are the same bits, modifiers too; a driver reads the same property."""
     rig = leg()
     first = ik(rig, "shin", keyed("Goal", rig, *SPOTS))
@@ -94,13 +161,13 @@ def test_influence_comes_with_its_keys_and_its_drivers(ext):
     driver.type = "AVERAGE"
     source = driver.variables.new().targets[0]
     source.id, source.data_path = rig, '["switch"]'
-    curves = {c.data_path: c for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+    curves = {c.data_path: c for c in channels.fcurves_of(rig)}
     keyed_curve = curves[first.path_from_id("influence")]
     keyed_curve.keyframe_points[1].interpolation = "CONSTANT"
     keyed_curve.modifiers.new("CYCLES").cycles_after = 3
     rows = converted(rig)
     assert [row.tip for row in rows] == ["shin", "foot"]
-    curves = {c.data_path: c for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+    curves = {c.data_path: c for c in channels.fcurves_of(rig)}
     copied, keyed_curve = (curves[e.path_from_id("influence")] for e in (rows[0], first))
     for a, b in zip(copied.keyframe_points, keyed_curve.keyframe_points, strict=True):
         assert tuple(a.co) == tuple(b.co) and a.interpolation == b.interpolation
@@ -196,13 +263,13 @@ def test_limits_of_blenders_ik_are_taken_over(ext, takes):
         assert (limit.hinge_lower, limit.hinge_upper) == pytest.approx((-0.5, 1.5))
 
 
-def test_selected_bones_alone(ext):
+def test_selected_bones_alone(channels):
     rig = leg()
     target = rigs.empty("Goal", (0.1, 0.0, 0.3))
     shin, foot = ik(rig, "shin", target), ik(rig, "foot", target, 1)
     rigs.activate(rig)
     bpy.ops.object.mode_set(mode="POSE")
-    select = ext.module("ccd_rig.blender.keys.channels").select_bone
+    select = channels.select_bone
     for bone in rig.pose.bones:
         select(bone, bone.name == "foot")
     assert bpy.ops.ccd_rig.ik_convert(only_selected=True) == {"FINISHED"}

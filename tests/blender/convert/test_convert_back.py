@@ -9,7 +9,7 @@ from linked_rigs import linked, overridden
 from operator_calls import fails
 
 
-def test_the_way_back_leaves_the_file_as_it_was(ext):
+def test_the_way_back_leaves_the_file_as_it_was(channels):
     rig, _ = snake()
     rig.rotation_euler.z = 0.3
     rig.keyframe_insert("rotation_euler", frame=1)
@@ -26,7 +26,7 @@ def test_the_way_back_leaves_the_file_as_it_was(ext):
     assert [row.tip for row in rig.ccd_rig.constraints] == ["tail_3"]
     rig.ccd_rig.constraints.remove(0)
     assert everything(rig) == before
-    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    curves = channels.fcurves_of(rig)
     assert not any("ccd_rig" in curve.data_path for curve in curves)
 
 

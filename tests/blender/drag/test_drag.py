@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import contextmanager
 
 import bpy
 import pytest
@@ -16,6 +17,7 @@ from rigs import B
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 NEAR = 1e-3  # [m]
 PINNED = 2e-3  # [m]
+FEET = "foot.L", "foot.R"
 
 
 def bits(rig):
@@ -27,6 +29,27 @@ def bits(rig):
 def tail(rig, name):
     rigs.update()
     return (rig.matrix_world @ rig.pose.bones[name].tail).copy()
+
+
+def head(rig, name):
+    rigs.update()
+    return (rig.matrix_world @ rig.pose.bones[name].head).copy()
+
+
+def pull(drag, delta, near=NEAR):
+    """Move the pointer by `delta` from the press: the bone's tail, as Blender shows it, comes along."""
+    goal = tail(drag.armature_object, drag.name) + Vector(delta)
+    drag.move(delta)
+    assert (tail(drag.armature_object, drag.name) - goal).length < near
+
+
+@contextmanager
+def staying(rig, *names):
+    """Inside, the tails of bones stay where they are."""
+    places = {name: tail(rig, name) for name in names}
+    yield
+    for name, place in places.items():
+        assert (tail(rig, name) - place).length < PINNED
 
 
 @pytest.fixture
@@ -58,11 +81,9 @@ def test_a_bone_is_pulled_to_a_place_in_the_world(begin, mode):
     for bone in rig.pose.bones:
         bone.rotation_mode = mode
         rigs.set_rotation(bone, Quaternion((1.0, 0.0, 0.0), 0.3))
-    goal = tail(rig, "bone_4") + Vector((0.8, 0.5, -1.2))
     drag = begin(rig, "bone_4")
-    drag.move((0.8, 0.5, -1.2))
+    pull(drag, (0.8, 0.5, -1.2))
     assert drag.is_reached()
-    assert (tail(rig, "bone_4") - goal).length < NEAR
     channel = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
     assert {name for _, name in drag.written()} == {channel.get(mode, "rotation_euler")}
 
@@ -129,20 +150,18 @@ def test_blenders_limit_rotation_holds_where_a_bone_has_no_other(begin):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda c: (
-            setattr(c, "owner_space", "WORLD"),
-            setattr(c, "use_limit_x", False),
-        ),  # as Blender makes it
-        lambda c: setattr(c, "use_limit_x", False),
-        lambda c: setattr(c, "min_x", 1.0),  # above the other end
-        lambda c: setattr(c, "influence", 0.0),
+        {"owner_space": "WORLD", "use_limit_x": False},  # as Blender makes it
+        {"use_limit_x": False},
+        {"min_x": 1.0},  # above the other end
+        {"influence": 0.0},
     ],
 )
 def test_a_limit_rotation_that_is_no_range_at_rest_holds_nothing(begin, change):
     rig = bent(3, 0.1)
     bound = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
     bound.owner_space, bound.use_limit_x, bound.max_x = "LOCAL", True, 0.01
-    change(bound)
+    for name, value in change.items():
+        setattr(bound, name, value)
     drag = begin(rig, "bone_2")
     assert drag.move((0.0, -1.0, -0.8)).errors[0].distance < 1e-3
     assert rig.pose.bones["bone_1"].rotation_quaternion.angle > 0.03
@@ -173,9 +192,8 @@ def test_the_pulled_point_of_a_mirrored_bone_goes_along(begin, scale):
     rigs.update()
     shift = Vector((0.1, 0.3, -0.5))
     drag = begin(rig, "bone_2")
-    goal = drag.starts[0] + shift
-    assert drag.move(shift).errors[0].distance < 1e-3
-    assert (tail(rig, "bone_2") - goal).length < 2e-3
+    pull(drag, shift, near=2e-3)
+    assert drag.result.errors[0].distance < 1e-3
 
 
 def biped():
@@ -211,13 +229,13 @@ def test_a_chain_goes_up_to_where_its_limb_begins_and_the_wheel_changes_it(begin
     assert drag.written() == []
 
 
-def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(ext, begin):
+def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(errors, begin):
     rig = bent(5)
     rig.pose.bones["bone_1"].lock_rotation = (True, False, False)
     drag = begin(rig, "bone_4", turning=2)
     drag.move((0.2, 0.1, -0.2))
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="'bone_1' has rotation locked on X"):
+    with pytest.raises(errors.RigError, match="'bone_1' has rotation locked on X"):
         drag.lengthen(4, (0.2, 0.1, -0.2))
     assert bits(rig) == before
     assert drag.turning == 2
@@ -226,11 +244,9 @@ def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(
 
 def test_hips_are_moved_and_not_turned(begin):
     rig = biped()
-    goal = tail(rig, "hips") + Vector((0.1, 0.2, -0.1))
     turned = rig.pose.bones["hips"].rotation_quaternion.copy()
     drag = begin(rig, "hips")
-    drag.move((0.1, 0.2, -0.1))
-    assert (tail(rig, "hips") - goal).length < 1e-5
+    pull(drag, (0.1, 0.2, -0.1), near=1e-5)
     assert rig.pose.bones["hips"].rotation_quaternion == turned
     assert drag.written() == [(rig.pose.bones["hips"], "location")]
 
@@ -238,14 +254,13 @@ def test_hips_are_moved_and_not_turned(begin):
 def test_standing_feet_stay_if_that_is_switched_on(begin):
     rig = biped()
     rig.ccd_rig.pin_feet = True
-    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
-    turned = {name: rig.pose.bones[name].matrix.to_quaternion() for name in places}
+    turned = {name: rig.pose.bones[name].matrix.to_quaternion() for name in FEET}
     drag = begin(rig, "hips")
     assert drag.pins == {"foot.L": True, "foot.R": True}
-    drag.move((0.03, 0.05, -0.1))
+    with staying(rig, *FEET):
+        drag.move((0.03, 0.05, -0.1))
     assert drag.is_reached()
-    for name, place in places.items():
-        assert (tail(rig, name) - place).length < PINNED
+    for name in FEET:
         angle = turned[name].rotation_difference(rig.pose.bones[name].matrix.to_quaternion()).angle
         assert min(angle, 2.0 * math.pi - angle) < 2e-3
     drag.cancel()
@@ -287,11 +302,9 @@ def centre(rig):
 def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
     rig = biped()
     rig.ccd_rig.pin_feet = True
-    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
-    outside = places["foot.L"].x
-    pull = (0.25, 0.0, -0.15)
+    outside, delta = tail(rig, "foot.L").x, (0.25, 0.0, -0.15)
     free = begin(rig, "hips")
-    free.move(pull)
+    free.move(delta)
     rigs.update()
     assert centre(rig).x > outside + 0.02
     free.cancel()
@@ -299,11 +312,9 @@ def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
     before = rig.pose.bones["hips"].matrix_basis.copy()
     rig.ccd_rig.keep_balance = True
     kept = begin(rig, "hips")
-    kept.move(pull)
-    rigs.update()
+    with staying(rig, *FEET):
+        kept.move(delta)
     assert 0.85 * outside < centre(rig).x < outside, "eased towards the edge"
-    for name, place in places.items():
-        assert (tail(rig, name) - place).length < PINNED
     kept.move((0.0, 0.0, 0.0))
     assert rig.pose.bones["hips"].matrix_basis == before
 
@@ -341,18 +352,14 @@ def test_balance_on_a_tilted_object_is_refused(ext, begin):
 
 def test_with_pins_the_whole_body_takes_part(begin):
     rig = biped()
-    for name in ("foot.L", "foot.R"):
+    for name in FEET:
         rig.pose.bones[name].ccd_rig.pin = "PLACE"
-    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
     drag = begin(rig, "head")
-    goal = tail(rig, "head") + Vector((0.0, -0.3, -0.25))
-    drag.move((0.0, -0.3, -0.25))
-    assert (tail(rig, "head") - goal).length < NEAR
+    with staying(rig, *FEET):
+        pull(drag, (0.0, -0.3, -0.25))
     moved = {bone.name for bone, _ in drag.written()}
     assert {"hips", "spine", "head", "shin.L", "shin.R"} <= moved
     assert "root" not in moved
-    for name, place in places.items():
-        assert (tail(rig, name) - place).length < PINNED
 
 
 def turned(rig, names):
@@ -374,7 +381,7 @@ def test_a_pulled_hand_bends_the_elbow_and_does_not_shrug(begin):
 def test_with_pins_a_small_pull_moves_the_arm_rather_than_the_spine(begin):
     """Bones of the spine count by the weight that they carry, as the hips do."""
     rig = rigs.metarig("basic_human")
-    for name in ("foot.L", "foot.R"):
+    for name in FEET:
         rig.pose.bones[name].ccd_rig.pin = "ROTATION"
     drag = begin(rig, "hand.R")
     drag.move((0.0, -0.15, 0.0))
@@ -386,13 +393,11 @@ def test_with_pins_a_small_pull_moves_the_arm_rather_than_the_spine(begin):
 
 def test_a_pinned_bone_that_is_pulled_is_free(begin):
     rig = biped()
-    for name in ("foot.L", "foot.R"):
+    for name in FEET:
         rig.pose.bones[name].ccd_rig.pin = "ROTATION"
     drag = begin(rig, "foot.L")
     assert drag.pins == {"foot.R": True}
-    goal = tail(rig, "foot.L") + Vector((0.0, -0.2, 0.1))
-    drag.move((0.0, -0.2, 0.1))
-    assert (tail(rig, "foot.L") - goal).length < NEAR
+    pull(drag, (0.0, -0.2, 0.1))
     assert rig.pose.bones["foot.L"].ccd_rig.pin == "ROTATION"
 
 
@@ -409,14 +414,10 @@ def test_eight_pinned_legs_of_a_spider(begin):
     names = [f"leg{leg}_3.{side}" for leg in range(4) for side in "LR"]
     for name in names:
         rig.pose.bones[name].ccd_rig.pin = "PLACE"
-    places = {name: tail(rig, name) for name in names}
     drag = begin(rig, "body")
     assert set(drag.pins) == set(names)
-    goal = tail(rig, "body") + Vector((0.1, -0.1, -0.15))
-    drag.move((0.1, -0.1, -0.15))
-    assert (tail(rig, "body") - goal).length < NEAR
-    for name, place in places.items():
-        assert (tail(rig, name) - place).length < PINNED
+    with staying(rig, *names):
+        pull(drag, (0.1, -0.1, -0.15))
 
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "ZXY"])
@@ -427,10 +428,8 @@ def test_a_control_with_locked_rotation_is_shifted(begin, mode):
     bone.rotation_mode = mode
     rigs.set_rotation(bone, Quaternion((0.3, 0.5, -0.4), 1.1))
     bone.lock_rotation = (True,) * 3
-    goal = tail(rig, "pole") + Vector((0.3, -0.2, 0.5))
     drag = begin(rig, "pole")
-    drag.move((0.3, -0.2, 0.5))
-    assert (tail(rig, "pole") - goal).length < 1e-5
+    pull(drag, (0.3, -0.2, 0.5), near=1e-5)
     assert drag.written() == [(bone, "location")]
 
 
@@ -444,11 +443,9 @@ def test_several_bones_are_pulled_together(begin):
 
 def test_of_selected_bones_in_one_line_the_pressed_one_is_pulled(begin):
     rig = biped()
-    goal = tail(rig, "shin.L") + Vector((0.0, -0.1, 0.1))
     drag = begin(rig, "shin.L", "foot.L", "thigh.L")
-    drag.move((0.0, -0.1, 0.1))
+    pull(drag, (0.0, -0.1, 0.1))
     assert set(drag.chain) == {"shin.L", "thigh.L"}
-    assert (tail(rig, "shin.L") - goal).length < NEAR
 
 
 def test_x_mirror_pulls_the_other_side_as_a_mirror_image(begin):
@@ -466,11 +463,9 @@ def test_x_mirror_leaves_a_pinned_bone_of_the_other_side(begin):
     rig = biped()
     rig.pose.use_mirror_x = True
     rig.pose.bones["foot.R"].ccd_rig.pin = "PLACE"
-    rigs.update()
-    place, goal = tail(rig, "foot.R"), tail(rig, "foot.L") + Vector((0.05, -0.1, 0.1))
-    begin(rig, "foot.L").move((0.05, -0.1, 0.1))
-    assert (tail(rig, "foot.R") - place).length < PINNED
-    assert (tail(rig, "foot.L") - goal).length < NEAR
+    drag = begin(rig, "foot.L")
+    with staying(rig, "foot.R"):
+        pull(drag, (0.05, -0.1, 0.1))
 
 
 @pytest.mark.parametrize("influence", [1.0, 0.5])
@@ -483,11 +478,10 @@ def test_the_grabbed_point_stays_on_a_chain_that_limit_rotation_holds(begin, ang
     limit = bone.constraints.new("LIMIT_ROTATION")
     limit.owner_space, limit.use_limit_x, limit.min_x, limit.max_x = "LOCAL", True, -0.5, 0.5
     limit.influence = influence
-    before, goal = bits(rig), tail(rig, "bone_3") + Vector((0.0, 0.1, -0.1))
+    before = bits(rig)
     drag = begin(rig, "bone_3")
-    drag.move((0.0, 0.1, -0.1))
+    pull(drag, (0.0, 0.1, -0.1))
     assert drag.is_reached()
-    assert (tail(rig, "bone_3") - goal).length < NEAR
     drag.move((0.0, 0.0, 0.0))
     assert bits(rig) == before
 
@@ -543,11 +537,9 @@ def test_on_a_generated_rig_a_hand_is_carried_by_its_fk_controls(begin, human):
     drag = begin(human, "hand_fk.L")
     assert set(drag.chain) == {"hand_fk.L", "forearm_fk.L", "upper_arm_fk.L"}
     delta = Vector((-0.15, -0.1, 0.0))
-    goal = tail(human, "hand_fk.L") + delta
     skin = tail(human, "DEF-hand.L") + delta
-    drag.move(delta)
+    pull(drag, delta)
     assert drag.is_reached()
-    assert (tail(human, "hand_fk.L") - goal).length < NEAR
     assert (tail(human, "DEF-hand.L") - skin).length < NEAR
     drag.cancel()
     assert begin(human, "ORG-forearm.L").name == "forearm_fk.L"
@@ -600,13 +592,10 @@ def test_mechanisms_between_controls_of_any_rig_are_gone_through(begin):
         made.target, made.subtarget, made.influence = rig, source, influence
         made.owner_space = made.target_space = space
     rigs.set_rotation(rig.pose.bones["whole"], Quaternion((0.3, 1.0, 0.2), 0.6))
-    delta = Vector((0.3, 0.3, -0.4))
-    goal = tail(rig, "d") + delta
     drag = begin(rig, "d", turning=4)
     assert drag.chain == names
-    drag.move(delta)
+    pull(drag, (0.3, 0.3, -0.4))
     assert drag.is_reached()
-    assert (tail(rig, "d") - goal).length < NEAR
 
 
 def test_a_chain_ends_at_a_mechanism_that_follows_another_pulled_chain(begin):
@@ -640,22 +629,18 @@ def test_bones_that_child_of_carries_are_moved_in_its_frame(begin):
     rig.matrix_world = Matrix.LocRotScale(Vector((0, 1, 0)), Euler((0.2, 0.1, 0.4)), None)
     made = rig.pose.bones["hips"].constraints.new("CHILD_OF")
     made.target = carrier
-    delta = Vector((0.0, -0.05, 0.1))
-    goal, before = tail(rig, "hips") + delta, bits(rig)
+    rigs.update()
+    before = bits(rig)
     drag = begin(rig, "hips")
-    drag.move(delta)
+    pull(drag, (0.0, -0.05, 0.1))
     assert drag.written() == [(rig.pose.bones["hips"], "location")]
-    assert (tail(rig, "hips") - goal).length < NEAR
     drag.move((0.0, 0.0, 0.0))
     assert bits(rig) == before
     rig.pose.bones["foot.L"].ccd_rig.pin = "PLACE"
-    delta = Vector((0.05, -0.1, -0.2))
-    goal, place = tail(rig, "head") + delta, tail(rig, "foot.L")
     drag = begin(rig, "head")
-    drag.move(delta)
+    with staying(rig, "foot.L"):
+        pull(drag, (0.05, -0.1, -0.2))
     assert drag.body == "hips"
-    assert (tail(rig, "head") - goal).length < NEAR
-    assert (tail(rig, "foot.L") - place).length < PINNED
 
 
 def test_an_ik_control_that_child_of_carries_is_moved_and_not_what_carries_it(begin):
@@ -668,13 +653,10 @@ def test_an_ik_control_that_child_of_carries_is_moved_and_not_what_carries_it(be
     made.target, made.subtarget = rig, "hips"
     rigs.set_rotation(rig.pose.bones["hips"], Quaternion((0.2, 0.3, 1.0), 0.7))
     rig.pose.bones["hand"].location = (0.05, 0.02, 0.03)
-    delta = Vector((-0.1, -0.1, 0.1))
-    goal = tail(rig, "hand") + delta
     drag = begin(rig, "low")
     assert drag.name == "hand"
     drag.cancel()
-    begin(rig, "hand").move(delta)
-    assert (tail(rig, "hand") - goal).length < NEAR
+    pull(begin(rig, "hand"), (-0.1, -0.1, 0.1))
     made.influence = 0.5
     assert begin(rig, "hand").name == "hips"
 
@@ -716,9 +698,9 @@ def test_a_chain_ends_at_a_mechanism_that_would_take_part(begin):
     assert begin(rig, "bone_3").most == 1
 
 
-def test_a_bone_that_follows_several_is_refused_with_their_names(ext, begin, human):
+def test_a_bone_that_follows_several_is_refused_with_their_names(errors, begin, human):
     before = bits(human)
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match=r"forearm_tweak.*forearm_tweak"):
+    with pytest.raises(errors.RigError, match=r"forearm_tweak.*forearm_tweak"):
         begin(human, "DEF-forearm.L")
     assert bits(human) == before
 
@@ -731,11 +713,6 @@ def with_feet_pinned(rig, fk=()):
     rig.update_tag()
     rigs.update()
     return rig
-
-
-def head(rig, name):
-    rigs.update()
-    return (rig.matrix_world @ rig.pose.bones[name].head).copy()
 
 
 @pytest.mark.parametrize(
@@ -761,12 +738,9 @@ def test_pins_take_the_body_of_a_generated_rig_along(begin, human, pulled, fk, m
     assert drag.pins == {"ORG-foot.L": True, "ORG-foot.R": True} and drag.far_pins == []
     assert drag.body == "torso"
     delta = Vector((0.2, -0.25, -0.35))
-    goal = tail(rig, pulled) + delta
-    drag.move(delta)
-    rigs.update()
+    pull(drag, delta)
     assert {bone.name for bone, _ in drag.written()} == moved
     assert drag.is_reached()
-    assert (tail(rig, pulled) - goal).length < NEAR
     if not fk:
         assert (head(rig, "ORG-hand.L") - head(rig, "hand_ik.L")).length < NEAR
     for name, place in feet.items():
@@ -900,17 +874,17 @@ def drive(rig):
         (lambda rig: setattr(rig.pose.bones["bone_1"], "rotation_quaternion", (math.nan,) * 4), "'bone_1'"),
     ],
 )
-def test_what_cannot_be_dragged_is_refused_by_name_and_nothing_changes(ext, begin, spoil, words):
+def test_what_cannot_be_dragged_is_refused_by_name_and_nothing_changes(errors, begin, spoil, words):
     rig = rigs.chain(3)
     spoil(rig)
     rigs.update()
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match=words):
+    with pytest.raises(errors.CCDRigError, match=words):
         begin(rig, "bone_2")
     assert bits(rig) == before
 
 
-def test_a_bone_that_live_poses_is_refused(ext, begin):
+def test_a_bone_that_live_poses_is_refused(errors, begin):
     rig = rigs.chain(3)
     target = rigs.empty("Goal", (1.0, 0.5, 1.5))
     rigs.activate(rig)
@@ -918,25 +892,25 @@ def test_a_bone_that_live_poses_is_refused(ext, begin):
     rigs.update()
     assert bpy.ops.ccd_rig.live() == {"FINISHED"}
     rigs.update()
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="Live poses bone 'bone_2'"):
+    with pytest.raises(errors.RigError, match="Live poses bone 'bone_2'"):
         begin(rig, "bone_2")
     bpy.ops.ccd_rig.live()
 
 
-def test_no_number_is_refused_and_the_pose_stays(ext, begin):
+def test_no_number_is_refused_and_the_pose_stays(errors, begin):
     rig = bent()
     drag = begin(rig, "bone_4")
     drag.move((0.1, 0.1, 0.0))
     before = bits(rig)
-    with pytest.raises(ext.module("ccd_rig.errors").InvalidInput, match=r"'bone_4'.*finite"):
+    with pytest.raises(errors.InvalidInput, match=r"'bone_4'.*finite"):
         drag.move((math.nan, 0.0, 0.0))
     assert bits(rig) == before
 
 
-def test_a_linked_armature_is_refused(ext, begin, tmp_path):
+def test_a_linked_armature_is_refused(errors, begin, tmp_path):
     rig = linked(rigs.chain(3), tmp_path)
     rigs.update()
-    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="linked from a library"):
+    with pytest.raises(errors.RigError, match="linked from a library"):
         begin(rig, "bone_2")
 
 
@@ -955,49 +929,34 @@ def test_the_command_pulls_the_selected_bones(ext):
     assert rig.pose.bones["bone_0"].rotation_quaternion == bone
 
 
-def test_auto_keying_keys_what_was_moved(ext, channels):
-    rig = bent(3)
-    select(ext, rig, "bone_2")
+@pytest.fixture
+def auto_keying():
+    """Tool settings with auto keying on."""
     tools = bpy.context.scene.tool_settings
     bpy.context.preferences.edit.use_keyframe_insert_available = False
     tools.use_keyframe_insert_auto = True
-    try:
-        assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
-    finally:
-        tools.use_keyframe_insert_auto = False
-    keyed = {curve.data_path for curve in channels.fcurves_of(rig)}
-    assert keyed == {f'pose.bones["bone_{i}"].rotation_quaternion' for i in (1, 2)}
+    yield tools
+    tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = False
 
 
-def test_auto_keying_follows_the_active_keying_set(ext, channels):
-    """Also for bones that are not selected, and for no others."""
+@pytest.mark.parametrize("keying_set", [False, True])
+def test_auto_keying_keys_what_was_moved(ext, channels, auto_keying, keying_set):
+    """As the active keying set asks, also for bones that are not selected, and for no others."""
     rig = bent(3)
     select(ext, rig, "bone_2")
-    scene = bpy.context.scene
-    scene.keying_sets_all.active = next(
-        each for each in scene.keying_sets_all if each.bl_idname == "BUILTIN_KSI_LocRot"
-    )
-    tools = scene.tool_settings
-    bpy.context.preferences.edit.use_keyframe_insert_available = False
-    tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = True
-    try:
-        assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
-    finally:
-        tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = False
+    auto_keying.use_keyframe_insert_keyingset = keying_set
+    sets = bpy.context.scene.keying_sets_all
+    sets.active = next(each for each in sets if each.bl_idname == "BUILTIN_KSI_LocRot")
+    assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
     keyed = {curve.data_path for curve in channels.fcurves_of(rig)}
-    names = ("location", "rotation_quaternion")
+    names = ("location", "rotation_quaternion") if keying_set else ("rotation_quaternion",)
     assert keyed == {f'pose.bones["bone_{i}"].{name}' for i in (1, 2) for name in names}
 
 
-def test_a_pull_to_nowhere_keys_nothing(ext):
+def test_a_pull_to_nowhere_keys_nothing(ext, auto_keying):
     rig = bent(3)
     select(ext, rig, "bone_2")
-    tools = bpy.context.scene.tool_settings
-    tools.use_keyframe_insert_auto = True
-    try:
-        assert bpy.ops.ccd_rig.drag(value=(0.0, 0.0, 0.0)) == {"FINISHED"}
-    finally:
-        tools.use_keyframe_insert_auto = False
+    assert bpy.ops.ccd_rig.drag(value=(0.0, 0.0, 0.0)) == {"FINISHED"}
     assert rig.animation_data is None
 
 
@@ -1018,13 +977,13 @@ def test_without_a_selected_bone_the_command_says_so(ext):
     assert bits(rig) == before
 
 
-def test_pins_of_all_armatures_in_pose_mode(ext):
+def test_pins_of_all_armatures_in_pose_mode(ext, channels):
     other, rig = rigs.chain(2, name="Other"), bent(3)
     rigs.activate(rig)
     other.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
     select(ext, rig, "bone_2")
-    ext.module("ccd_rig.blender.keys.channels").select_bone(other.pose.bones["bone_1"], True)
+    channels.select_bone(other.pose.bones["bone_1"], True)
     assert bpy.ops.ccd_rig.pin() == {"FINISHED"}
     assert other.pose.bones["bone_1"].ccd_rig.pin == rig.pose.bones["bone_2"].ccd_rig.pin == "PLACE"
 

@@ -212,8 +212,8 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
 
 def test_a_file_of_a_newer_blender_is_refused(ext, cli, tmp_path, monkeypatch, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
-    known = ext.module("ccd_rig.blender.keys.channels")
-    monkeypatch.setattr(known, "newer_than_blender", lambda: ("901.3", "502.12"))
+    files = ext.module("ccd_rig.blender.cli.files")
+    monkeypatch.setattr(files, "newer_than_blender", lambda: ("901.3", "502.12"))
     assert Job(cli, tmp_path / "job", file).code == 2
     assert "is of file version 901.3, that of this Blender is 502.12" in capfd.readouterr().err
 

@@ -379,7 +379,7 @@ if Path("/proc/self/cmdline").exists():  # where the system lists its processes
         assert [path for path in (folder / "baked").rglob("*") if path.is_file()] == []
 
 
-def test_the_menu_writes_the_job_of_the_open_file(ext, cli, tmp_path):
+def test_the_menu_writes_the_job_of_the_open_file(cli, tmp_path):
     bpy.ops.wm.read_homefile(use_empty=True)
     assert not bpy.ops.ccd_rig.farm.poll()
     file = wander(tmp_path / "shot.blend", LONG)

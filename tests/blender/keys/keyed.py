@@ -50,9 +50,15 @@ def quaternions(frames, seed=0):
 def keys_for(writing, frames, bones=("upper", 'lo"wer'), interpolation="LINEAR", seed=0):
     frames = np.asarray(frames, float)
     return [
-        writing.BoneKeys(bone, "rotation_quaternion", frames, quaternions(frames, seed + i), interpolation)
+        keys_of(writing, bone, "rotation_quaternion", frames, quaternions(frames, seed + i), interpolation)
         for i, bone in enumerate(bones)
     ]
+
+
+def keys_of(writing, bone, channel, frames, values, interpolation="LINEAR"):
+    """Keys of a channel of a bone."""
+    path = f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}'
+    return writing.ChannelKeys(bone, path, frames, values, interpolation)
 
 
 def write_keys(writing, *arguments, **keywords):
@@ -157,7 +163,7 @@ def assert_keys_play(armature_object, keys):
     for item in keys:
         for frame, value in zip(item.frames, item.values, strict=True):
             scene.frame_set(int(frame // 1), subframe=float(frame % 1))
-            shown = getattr(armature_object.pose.bones[item.bone], item.channel)
+            shown = getattr(armature_object.pose.bones[item.group], item.channel)
             assert list(shown) == pytest.approx(list(value), abs=FLOAT32)
 
 

@@ -16,6 +16,7 @@ from keyed import (
     key_richly,
     key_tuples,
     keys_for,
+    keys_of,
     make_armature,
     partly_keyed,
     state,
@@ -98,7 +99,7 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
     assert set(after) == set(before)
     first, last = min(key[0][0] for key in before[next(iter(before))]), 30
     holds = (span[0] <= first, span[1] >= last)  # without keys on a side the new end holds
-    written = {armature_object.pose.bones[k.bone].path_from_id(k.channel) for k in keys}
+    written = {k.path for k in keys}
     for path, old in before.items():
         if path[0] not in written:
             assert after[path] == old
@@ -219,7 +220,9 @@ def test_keys_of_a_property_are_steps(channels, writing, interpolation, extrapol
     outside = [frame for frame in range(-20, 60) if not span[0] <= frame <= span[1]]
     before = [curve.evaluate(frame) for frame in outside]
     beside = np.array([curve.evaluate(span[0] - 1)]), np.array([curve.evaluate(span[1] + 1)])
-    switch = writing.PropertyKeys(path, "upper", np.array([float(span[0])]), np.array([[3.0]]), beside)
+    switch = writing.ChannelKeys(
+        "upper", path, np.array([float(span[0])]), np.array([[3.0]]), "CONSTANT", beside=beside
+    )
     keys = [*keys_for(writing, span, bones=("upper",)), switch]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
@@ -245,7 +248,7 @@ def test_easings_beside_a_range_take_few_keys(channels, writing, easing, span):
     frames = [frame for frame in range(1, 1001, 3) if not span[0] <= frame <= span[1]]
     before = [[c.evaluate(frame) for frame in frames] for c in channels.fcurves_of(armature_object)]
     keys = [
-        writing.BoneKeys(bone, "location", np.array(span, float), np.full((2, 3), 5.0)) for bone in EASINGS
+        keys_of(writing, bone, "location", np.array(span, float), np.full((2, 3), 5.0)) for bone in EASINGS
     ]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     for bone, played in zip(EASINGS, before, strict=True):
@@ -267,7 +270,7 @@ def test_new_curves_lead_into_a_flat_one(channels, writing):
             key.interpolation, key.handle_left_type, key.handle_right_type = "LINEAR", "AUTO", "AUTO"
         curve.update()
     values = np.array([[0.5, 0.5, 0.5], [1.0, 1.0, 1.0], [0.5, 0.5, 0.5]])
-    keys = [writing.BoneKeys("upper", "location", np.array((5.0, 7.0, 9.0)), values, "BEZIER")]
+    keys = [keys_of(writing, "upper", "location", np.array((5.0, 7.0, 9.0)), values, "BEZIER")]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 9), "Baked")
     (curve, *_) = channels.fcurves_of(armature_object)
     assert [curve.evaluate(frame) for frame in range(10, 21)] == pytest.approx([0.5] * 11, abs=1e-6)
@@ -287,7 +290,7 @@ def test_kept_keys_of_the_opposite_side_are_negated(ext, channels, writing, is_c
     before = {path: [curve.evaluate(frame) for frame in frames] for path, curve in curves.items()}
     negated = ext.module("ccd_rig.blender.rig.rotation_modes").Twin((-1.0,) * 4, (0.0,) * 4)
     keys = keys_for(writing, [5, 12.25])
-    keys = [replace(each, twin=negated if each.bone == "upper" else None) for each in keys]
+    keys = [replace(each, twin=negated if each.group == "upper" else None) for each in keys]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 12.25), "Baked")
     for path, curve in curves_by_path(channels, armature_object).items():
         sign = -1.0 if path[0] == upper and (is_mute or not is_cycle) else 1.0
@@ -418,7 +421,7 @@ def test_all_rotation_channels(channels, writing):
     for bone, (mode, channel, width) in modes.items():
         armature_object.pose.bones[bone].rotation_mode = mode
         values = np.arange(2 * width).reshape(2, width) / 7 + 0.1
-        keys.append(writing.BoneKeys(bone, channel, np.array([1, 2]), values))
+        keys.append(keys_of(writing, bone, channel, np.array([1, 2]), values))
     write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (1, 2), "Baked")
     assert len(list(channels.fcurves_of(armature_object))) == 10
     assert_keys_play(armature_object, keys)
@@ -454,7 +457,7 @@ def test_many_keys(channels, writing):
     curves = curves_by_path(channels, armature_object)
     assert len(curves) == 80
     for item in keys:
-        path = armature_object.pose.bones[item.bone].path_from_id(item.channel)
+        path = item.path
         for index in range(4):
             flat = np.zeros(4000, np.float32)
             curves[path, index].keyframe_points.foreach_get("co", flat)
@@ -505,7 +508,7 @@ def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, int
     frames = [frame for frame in range(-40, 140, 3) if not span[0] <= frame <= span[1]]
     path = 'pose.bones["upper"].location'
     before = [curves_by_path(channels, armature_object)[path, 0].evaluate(frame) for frame in frames]
-    keys = [writing.BoneKeys("upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
+    keys = [keys_of(writing, "upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
     assert [curve.evaluate(frame) for frame in frames] == pytest.approx(before, abs=1e-4)
@@ -523,7 +526,7 @@ def test_one_key_with_linear_extrapolation_keeps_both_slopes(channels, writing, 
         key.handle_left, key.handle_right = (-1.0, -0.2), (3.0, 0.6)
     frames = [frame for frame in range(-90, 90, 3) if not span[0] <= frame <= span[1]]
     slopes = (0.0, 0.0) if interpolation == "LINEAR" else (0.1, 0.3)
-    keys = [writing.BoneKeys("upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
+    keys = [keys_of(writing, "upper", "location", np.array(span, float), np.full((2, 3), 5.0))]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     curve = curves_by_path(channels, armature_object)['pose.bones["upper"].location', 0]
     wanted = [(frame - 1) * slopes[frame > 1] for frame in frames]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import rigs
-from keyed import assert_keys_play, keys_for, partly_keyed, rich_action, whole_state, write_keys
+from keyed import assert_keys_play, keys_for, keys_of, partly_keyed, rich_action, whole_state, write_keys
 
 
 def the_curve(channels, armature_object):
@@ -228,7 +228,7 @@ def test_curves_of_a_bone_by_its_number(channels, writing, errors, place, destin
     bones[1].keyframe_insert("location", frame=3)
     curve = next(c for c in channels.fcurves_of(armature_object) if c.data_path.endswith('wer"].location'))
     curve.data_path = "pose.bones[1].location"
-    keys = [writing.BoneKeys('lo"wer', "location", np.array([5.0]), np.ones((1, 3)))]
+    keys = [keys_of(writing, 'lo"wer', "location", np.array([5.0]), np.ones((1, 3)))]
     if place != "action":
         add_track(armature_object)
         armature_object.animation_data.action = None

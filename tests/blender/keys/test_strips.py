@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from keyed import write_keys
+from keyed import keys_of, write_keys
 from mathutils import Matrix, Quaternion
 from whole_file import differences, dump
 
@@ -124,7 +124,7 @@ def shown(rig, frames=FRAMES):
 
 def write(writing, rig, frames=(START, 15, END), undo=None):
     turns = np.array([tuple(Quaternion((0, 0, 1), 0.05 * frame)) for frame in frames])
-    made = [writing.BoneKeys(b, "rotation_quaternion", np.array(frames, float), turns) for b in BONES]
+    made = [keys_of(writing, b, "rotation_quaternion", np.array(frames, float), turns) for b in BONES]
     strip = writing.Destination.NLA_STRIP
     action = write_keys(writing, rig, made, strip, (frames[0], frames[-1]), "Baked", undo)
     return action, dict(zip(frames, turns, strict=True))
@@ -192,7 +192,7 @@ def test_present_values_show_after_a_strip_that_ends_before_frame_0(writing, rig
     bone = rig.pose.bones["bone_1"]
     bone.location = present = (0.1, 0.2, -0.3)
     frames, places = np.array((-20.0, -10.0)), np.array(((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)))
-    keys = [writing.BoneKeys("bone_1", "location", frames, places)]
+    keys = [keys_of(writing, "bone_1", "location", frames, places)]
     write_keys(writing, rig, keys, writing.Destination.NLA_STRIP, (-20, -10), "Baked")
     for frame, place in ((-30, present), (-20, places[0]), (-10, places[1]), (-5, present), (10, present)):
         bpy.context.scene.frame_set(frame)
@@ -211,7 +211,7 @@ def test_components_without_keys_show_their_values_beside_a_strip(ext, writing, 
         animation = rig.animation_data
         ext.module("ccd_rig.blender.keys.writer").push_down(rig, (1, 30), ExitStack())
         assert animation.action is None
-    keys = [writing.BoneKeys("bone_1", "rotation_euler", np.array((10.0, 20.0)), np.full((2, 3), 0.5))]
+    keys = [keys_of(writing, "bone_1", "rotation_euler", np.array((10.0, 20.0)), np.full((2, 3), 0.5))]
     before = shown(rig)
     if in_strips:  # a new action could not show these values
         with pytest.raises(ext.module("ccd_rig.errors").RigError, match="choose NLA Strip Above"):
@@ -443,8 +443,9 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     rig.keyframe_insert("scale", index=0, frame=1)
     places = np.array([(0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (1.0, 0.0, 0.0)])
     with ExitStack() as undo:
-        times, values = np.array([5.0, 7.0, 9.0]), {"location": (places, None)}
-        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+        times = np.array([5.0, 7.0, 9.0])
+        keys = [writing.ChannelKeys("Object Transforms", "location", times, places)]
+        writing.write_in_place(rig, keys, undo)
         undo.pop_all()
     played = []
     for frame in (5, 6, 7, 8, 9):
@@ -460,11 +461,11 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
 def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, channels, rig):
     for path in ("location", "scale"):
         rig.keyframe_insert(path, frame=1)
-    times, values = np.array([5.0, 9.0]), {"location": (np.ones((2, 3)), None)}
+    keys = [writing.ChannelKeys("G", "location", np.array([5.0, 9.0]), np.ones((2, 3)))]
     curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
     curves["scale"].lock = True
     with ExitStack() as undo:
-        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+        writing.write_in_place(rig, keys, undo)
     assert [len(curve.keyframe_points) for curve in channels.fcurves_of(rig)] == [1] * 6
     curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
     curves["location"].mute = True
@@ -473,16 +474,15 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
         ExitStack() as undo,
         pytest.raises(errors.RigError, match=r"'Rig': the F-curve of location.* is muted"),
     ):
-        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+        writing.write_in_place(rig, keys, undo)
     assert differences(before, dump()) == []
 
 
 def test_an_object_without_an_action_gets_one(writing, channels, rig):
     before = dump()
     with ExitStack() as undo:
-        writing.write_in_place(
-            rig, "G", np.array([5.0]), {"location": (np.ones((1, 3)), None)}, "LINEAR", undo
-        )
+        keys = [writing.ChannelKeys("G", "location", np.array([5.0]), np.ones((1, 3)))]
+        writing.write_in_place(rig, keys, undo)
         assert rig.animation_data.action.name == "Rig CCD"
         assert [curve.evaluate(5) for curve in channels.fcurves_of(rig)] == [1.0, 1.0, 1.0]
     assert rig.animation_data is None or rig.animation_data.action is None
@@ -614,7 +614,7 @@ def test_what_an_action_hides_follows_its_extrapolation(
     frames = [frame for frame in (0, 35, 60, 65, 110) if not span[0] <= frame <= span[1]]
     before = shown(rig, frames)
     turns = np.tile((0.0, 1.0, 0.0, 0.0), (2, 1))
-    made = [writing.BoneKeys(b, "rotation_quaternion", np.array(span, float), turns) for b in BONES]
+    made = [keys_of(writing, b, "rotation_quaternion", np.array(span, float), turns) for b in BONES]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "hides_strips", lambda *arguments: False)
         write_keys(writing, rig, made, current, span, "Baked")

@@ -176,9 +176,9 @@ def test_motion_that_says_nothing_is_refused(ext, rig):
     fails(bpy.ops.ccd_rig.limits_from_action, "'bone_0' is turned", source="ALL")
 
 
-def test_a_rotation_that_is_no_number_is_named(ext, rig):
+def test_a_rotation_that_is_no_number_is_named(ext, channels, rig):
     key(rig, "bone_1", knee((3, 40)))
-    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig):
+    for curve in channels.fcurves_of(rig):
         curve.keyframe_points[0].co[1] = math.nan
     select(ext, rig, "bone_1")
     fails(bpy.ops.ccd_rig.limits_from_action, "Bone 'bone_1' has a rotation that is not a number")

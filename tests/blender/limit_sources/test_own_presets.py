@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import bpy
+import numpy as np
 import pytest
 import rigs
 from limit_tools import value
@@ -60,4 +61,37 @@ def test_a_preset_that_is_not_there_or_does_not_run_is_refused(ext, tmp_path):
     broken.write_text("1 / 0", encoding="utf-8")
     fails(bpy.ops.ccd_rig.limit_preset_apply, "broken.py", filepath=str(broken))
     assert bone.ccd_rig.limit.kind == "NONE"
+    assert bpy.types.CCD_RIG_MT_limit_presets.bl_label == label
+
+
+SETS = "bpy.context.active_pose_bone.ccd_rig.limit."
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["kind = 'HINGE'", "hinge_lower = float('nan')"], "Min is not a finite number"),
+        (["kind = 'EULER'", "euler_upper = (1.0, float('nan'), 1.0)"], "Max is not a finite number"),
+        (["cone_radius = float('nan')"], "Radius is not a finite number"),
+        (["kind = 'HINGE'", "hinge_lower = 1.0", "hinge_upper = 0.5"], "Min (57.3°) is above Max (28.65°)"),
+        (["kind = 'HINGE'", "axis = (0.0, 0.0, 0.0)"], "its axis is zero"),
+        (["kind = 'HINGE'", "cone_radius = 0.25", "kind = 'NO SUCH'"], "NO SUCH"),
+    ],
+)
+def test_a_preset_that_cannot_be_applied_changes_nothing(ext, tmp_path, lines, words):
+    """Nor what the fields have been given, or left at, and neither does it on the other selected bones."""
+    bones = select(ext, rigs.chain(2), "bone_0", "bone_1")
+    for bone in bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.euler_lower = "CONE", (-0.5, -0.25, -0.125)
+    fields = bones[0].ccd_rig.limit.__annotations__
+
+    def stored():
+        groups = [(bone.ccd_rig.limit, name) for bone in bones for name in fields]
+        return [(np.array(getattr(each, name)).tolist(), each.is_property_set(name)) for each, name in groups]
+
+    before, label = stored(), bpy.types.CCD_RIG_MT_limit_presets.bl_label
+    preset = tmp_path / "spoilt.py"
+    preset.write_text("import bpy\n" + "".join(f"{SETS}{line}\n" for line in lines), encoding="utf-8")
+    fails(bpy.ops.ccd_rig.limit_preset_apply, words, filepath=str(preset))
+    assert stored() == before
     assert bpy.types.CCD_RIG_MT_limit_presets.bl_label == label

@@ -7,6 +7,7 @@ import math
 import bpy
 import numpy as np
 import rigs
+from playing import shown as shown_now
 
 SHOWN = 2e-5  # between matrices of bones shown by clamps and by channels, in rigs a few metres long
 REACHED = 1e-3  # [m]
@@ -21,17 +22,20 @@ def reach(rig, tip, location, **fields):
     return row
 
 
+def switch_live():
+    """Press Live, and let Blender evaluate what it then shows."""
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+
+
 def matrices(rig):
     """(bones, 4, 4) as Blender shows them, in armature space."""
-    rigs.update()
-    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    return np.array([bone.matrix for bone in evaluated.pose.bones])
+    return np.array([bone.matrix for bone in shown_now(rig).pose.bones])
 
 
 def shows(rig, bone="bone_3"):
     """The place of a bone's tail in the world, as Blender shows it."""
-    rigs.update()
-    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    evaluated = shown_now(rig)
     return evaluated.matrix_world @ evaluated.pose.bones[bone].tail
 
 

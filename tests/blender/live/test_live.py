@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import bpy
 import numpy as np
-import pytest
 import rigs
 from mathutils import Matrix, Vector
-from shown import REACHED, SHOWN, matrices, off, reach, shows
+from operator_calls import set_up
+from playing import shown as shown_now
+from shown import REACHED, SHOWN, matrices, off, reach, shows, switch_live
 
 
 def channels(rig):
@@ -57,8 +58,7 @@ def test_what_an_operator_changes_shows_at_once(rig):
 
 def test_live_ends_with_the_last_constraint(rig):
     """Else the next one would be live without having been switched on."""
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert any(len(bone.constraints) for bone in rig.pose.bones)
     assert bpy.ops.ccd_rig.constraint_remove() == {"FINISHED"}
     assert not rig.ccd_rig.live
@@ -149,97 +149,6 @@ def test_comfort_is_kept_while_targets_move(ext, live):
     assert 25.0 < largest_bend(rig) < 70.1
 
 
-def limited(rig):
-    for bone, angle in zip(rig.pose.bones, (40, 60, 80, 30), strict=True):
-        bone.ccd_rig.limit.kind = "CONE"
-        bone.ccd_rig.limit.cone_radius = math.radians(angle)
-
-
-def comfortable(rig):
-    for bone in rig.pose.bones:
-        bone.ccd_rig.comfort.tolerance = math.radians(20)
-
-
-def poled(rig):
-    rig.ccd_rig.constraints[0].pole_target = rigs.empty("Pole", (0.0, -5.0, 2.0))
-    rigs.activate(rig)
-
-
-def half(rig):
-    rig.ccd_rig.constraints[0].influence = 0.5
-    rig.pose.bones["bone_1"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
-
-
-def eulers(rig):
-    for bone, mode in zip(rig.pose.bones, ("XYZ", "ZXY", "AXIS_ANGLE", "YZX"), strict=True):
-        bone.rotation_mode = mode
-    rig.pose.bones["bone_1"].rotation_euler = (0.4, -0.3, 0.8)
-
-
-def flagged(rig):
-    for bone, scale in zip(rig.data.bones, rigs.INHERIT_SCALES, strict=False):
-        bone.inherit_scale = scale
-    rig.data.bones["bone_2"].use_inherit_rotation = False
-    rig.scale = (1.5, 1.5, 1.5)
-
-
-def sliding(rig):
-    bone = rig.pose.bones["bone_0"]
-    bone.ccd_rig.use_slide[2] = bone.ccd_rig.use_slide[0] = True
-    bone.ccd_rig.slide_lower, bone.ccd_rig.slide_upper = (-0.5,) * 3, (0.5,) * 3
-    rig.ccd_rig.constraints[0].target.location = (2.0, 0.0, 4.0)
-
-
-def single(rig):
-    rig.ccd_rig.constraints[0].method = "TWO_BONE"
-
-
-def by_ccd(rig):
-    rig.ccd_rig.solver.solver = "CCD"
-
-
-def out_of_reach(rig):
-    rig.ccd_rig.constraints[0].target.location = (7.0, 1.0, 3.0)
-
-
-def shared(rig):
-    row = reach(rig, "bone_1", (0.5, 0.5, 1.5), weight=2.0)
-    row.use_tail = True
-
-
-CASES = (
-    limited,
-    comfortable,
-    poled,
-    half,
-    eulers,
-    flagged,
-    sliding,
-    single,
-    by_ccd,
-    out_of_reach,
-    shared,
-)
-
-
-@pytest.mark.parametrize("change", CASES, ids=[change.__name__ for change in CASES])
-def test_it_shows_what_a_bake_keys(rig, live, change):
-    bpy.ops.object.mode_set(mode="OBJECT")
-    change(rig)
-    rigs.update()
-    bpy.ops.ccd_rig.live()
-    rigs.update()
-    shown, held = matrices(rig), channels(rig)
-    bpy.ops.ccd_rig.live()
-    assert channels(rig) == held
-    unsolved = matrices(rig)
-    assert np.abs(shown - unsolved).max() > 0.1
-    frame = bpy.context.scene.frame_current
-    bpy.ops.ccd_rig.bake(frame_start=frame, frame_end=frame, start="POSE", verify=False)
-    bpy.context.scene.frame_set(frame)
-    assert np.abs(shown - matrices(rig)).max() < SHOWN
-
-
 def test_planted_feet(ext, live):
     """Two legs on a pelvis that a target pulls down: feet stay, the pelvis goes by its location."""
     rig = rigs.armature(
@@ -257,13 +166,10 @@ def test_planted_feet(ext, live):
         ]
     )
     for side in "LR":
-        row = rig.ccd_rig.constraints.add()
-        row.name = row.tip = f"foot.{side}"
-        row.kind, row.chain_length = "PLANT", 0
+        rigs.reach(rig, f"foot.{side}", None, kind="PLANT", chain_length=0)
     reach(rig, "hips", (0.1, 0.2, 2.1), chain_length=1)
     feet = [shows(rig, f"foot.{side}") for side in "LR"]
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert off(rig, "hips", "Target hips") < REACHED
     for side, foot in zip("LR", feet, strict=True):
         assert (shows(rig, f"foot.{side}") - foot).length < REACHED
@@ -301,8 +207,7 @@ def test_own_constraints_act_on_top(rig, live):
     copy = rig.pose.bones["bone_3"].constraints.new("LIMIT_ROTATION")
     copy.use_limit_x = copy.use_limit_y = copy.use_limit_z = True
     copy.owner_space = "LOCAL"
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert rig.pose.bones["bone_3"].constraints[-1] == copy
     shown = matrices(rig)
     bpy.ops.ccd_rig.live()
@@ -315,18 +220,14 @@ def test_several_armatures(rig, live):
     bpy.ops.object.mode_set(mode="OBJECT")
     other = rigs.chain(4, name="Other")
     other.location.x = 2.0
-    row = other.ccd_rig.constraints.add()
-    row.name = row.tip = "bone_3"
-    row.target, row.target_bone = rig, "bone_3"
+    rigs.reach(other, "bone_3", rig, target_bone="bone_3")
     for each in (rig, other):
         rigs.activate(each)
         rigs.update()
         bpy.ops.ccd_rig.live()
     rigs.update()
     live.catch_up()
-    hand = (
-        rig.matrix_world @ rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones["bone_3"].head
-    )
+    hand = rig.matrix_world @ shown_now(rig).pose.bones["bone_3"].head
     assert off(rig) < REACHED
     assert (shows(other) - hand).length < REACHED
 
@@ -338,8 +239,7 @@ def test_rigs_that_are_not_live_keep_none_from_being_so(rig, live):
     for k, each in enumerate((second, last)):
         reach(each, "bone_3", (1.0 + k, 0.5, 2.0))
     rigs.activate(second)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.ccd_rig.live()
     rigs.activate(last)
     bpy.ops.ccd_rig.live()
@@ -355,8 +255,7 @@ def test_what_asks_for_the_same_is_not_solved_again(ext, rig, live, monkeypatch)
     single_frame = ext.module("ccd_rig.blender.bake.single_frame")
     solve, solved = single_frame.solve_sample, []
     monkeypatch.setattr(single_frame, "solve_sample", lambda *a, **k: (solved.append(a), solve(*a, **k))[1])
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     solved.clear()
     for _ in range(3):
         rig.ccd_rig.constraints[0].target.update_tag()
@@ -426,7 +325,7 @@ def changes(group, path=""):
 
 
 def test_every_setting_is_looked_at(ext, rig, live):
-    """Of a constraint, a bone and the solver. A sample holds influence; known_as, slide_is_made are none."""
+    """Of a constraint, a bone and the solver. Influence is in a sample; known_as and what is made are not."""
     preview, row = ext.module("ccd_rig.blender.live"), rig.ccd_rig.constraints[0]
     bone = rig.pose.bones["bone_1"].ccd_rig
     bone.limit.kind = bone.comfort.region.kind = "CONE"  # else its other settings have no effect
@@ -436,7 +335,15 @@ def test_every_setting_is_looked_at(ext, rig, live):
             set_up = preview.SetUp.of(rig, bpy.context.scene)
             assert set_up.is_current()
             change()
-            assert set_up.is_current() == (name in ("influence", "known_as", "slide_is_made")), name
+            unseen = (
+                "influence",
+                "known_as",
+                "slide_is_made",
+                "stiffness_made",
+                "start_rotation",
+                "start_before",
+            )
+            assert set_up.is_current() == (name in unseen), name
             back()
             seen.append(name)
     assert {"influence", "chain_length", "rotation", "limit.cone_radius", "slide_lower"} <= set(seen)
@@ -501,8 +408,7 @@ def test_poses_of_the_library_are_looked_at(ext, rig, live):
 def test_what_makes_a_target_depend_on_the_chain_is_told_at_once(rig, live):
     """Nothing of the rig is edited; undone, it is shown again."""
     target = bpy.data.objects["Target bone_3"]
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert live.preview_of(rig).notes() == () and off(rig) < REACHED
     constraint = target.constraints.new("COPY_LOCATION")
     constraint.target, constraint.subtarget = rig, "bone_3"
@@ -516,11 +422,8 @@ def test_what_makes_a_target_depend_on_the_chain_is_told_at_once(rig, live):
 
 def test_the_body_helps_while_the_switch_is_on(ext, live):
     """Switched off and on again while Live is: the hips stay, then go along."""
-    rig = rigs.metarig("human")
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    rigs.update()
-    target = next(row for row in rig.ccd_rig.constraints if row.name == "hand.L").target
+    rig = set_up(rigs.metarig("human"))
+    target = rig.ccd_rig.constraints["hand.L"].target
     target.matrix_world = Matrix.Translation((0.25, -0.8, 1.3))  # 0.15 m beyond the reach of the arm
     bpy.ops.ccd_rig.live()
     hand = {}

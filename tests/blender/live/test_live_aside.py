@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Vector
-from shown import REACHED, SHOWN, matrices, off, shows
+from shown import REACHED, SHOWN, matrices, off, shows, switch_live
 
 
 def shows_channels(rig):
@@ -17,8 +17,7 @@ def shows_channels(rig):
 
 
 def test_bake_and_solve_do_not_see_it(rig, live, clamps):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     shown = matrices(rig)
     bpy.ops.ccd_rig.bake(frame_start=1, frame_end=3)
     assert rig.ccd_rig.report.mismatches == 0
@@ -50,8 +49,7 @@ def test_renders_show_keys(rig, live, clamps):
     rigs.activate(rig)
     scene.frame_set(2)
     keyed = matrices(rig)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert np.abs(keyed - matrices(rig)).max() > 0.1
     seen = {}
 
@@ -73,8 +71,7 @@ def test_renders_show_keys(rig, live, clamps):
 
 
 def test_edit_mode_and_rest_position_wait(rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.object.mode_set(mode="EDIT")
     rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
     rigs.update()
@@ -91,8 +88,7 @@ def test_edit_mode_and_rest_position_wait(rig, live):
 
 
 def test_a_renamed_bone_is_followed(rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     rig.data.bones["bone_1"].name = "middle"
     rig.data.bones["bone_3"].name = "end"
     rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
@@ -107,8 +103,7 @@ def test_a_target_bone_renamed_in_edit_mode_is_followed(rig, live):
     row = rig.ccd_rig.constraints[0]
     row.target, row.target_bone = control, "ctl"
     rigs.activate(rig)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     with rigs.edit_bones(control) as bones:
         bones["ctl"].name = "hand"
     assert row.target_bone == "hand"
@@ -121,8 +116,7 @@ def test_a_target_bone_renamed_in_edit_mode_is_followed(rig, live):
 
 
 def test_a_bone_that_is_not_there_is_said(rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     rigs.forget_names(rig)
     rig.data.bones["bone_3"].name = "end"
     rigs.update()
@@ -136,8 +130,7 @@ def test_a_bone_that_is_not_there_is_said(rig, live):
 
 
 def test_a_removed_bone_target_and_rig(rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     with rigs.edit_bones(rig) as bones:
         bones.remove(bones["bone_0"])
     rig.ccd_rig.constraints[0].target.location = (0.3, 0.5, 2.5)

@@ -9,6 +9,8 @@ import creatures
 import pytest
 import rigs
 from mathutils import Matrix, Vector
+from operator_calls import set_up
+from playing import in_world, target_in_world
 from seeds import few_of
 from shown import REACHED, SOLVED, apart, matrices
 from test_live_is_solve import solved
@@ -29,10 +31,7 @@ FIGURES = {
 @pytest.mark.parametrize("name", few_of(list(FIGURES), 1))
 def test_a_figure_shows_the_same_on_the_way_back(ext, name):
     """Each target is dragged away and back; where it is farthest, Solve poses the figure so too."""
-    rig = FIGURES[name]()
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    rigs.update()
+    rig = set_up(FIGURES[name]())
     rows = [row for row in rig.ccd_rig.constraints if row.target is not None]
     assert rows
     for k, row in enumerate(rows):
@@ -59,10 +58,7 @@ def test_a_figure_shows_the_same_on_the_way_back(ext, name):
 
 def test_a_head_that_is_dragged_is_followed_while_the_hips_give_way(ext, live):
     """A horse's front legs ask for the hips: its head stayed behind with them by 4 times the drag."""
-    rig = FIGURES["horse"]()
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    rigs.update()
+    rig = set_up(rigs.metarig("horse"))
     bpy.ops.ccd_rig.live()
     rows, names = rig.ccd_rig.constraints, [row.name for row in rig.ccd_rig.constraints]
     base, shown = rows["head"].target.location.copy(), []
@@ -70,19 +66,15 @@ def test_a_head_that_is_dragged_is_followed_while_the_hips_give_way(ext, live):
         rows["head"].target.location = base + step * Vector((0.02, -0.02, 0.02))
         shown.append(matrices(rig))
         states = dict(zip(names, live.preview_of(rig).solved.states, strict=True))
-        graph = bpy.context.evaluated_depsgraph_get()
-        head = rig.matrix_world @ rig.evaluated_get(graph).pose.bones["head"].head
-        assert (head - rows["head"].target.evaluated_get(graph).matrix_world.translation).length < REACHED
+        head = in_world(rig)["head"].translation
+        assert (head - target_in_world(rows["head"]).translation).length < REACHED
     assert states["spine.001"] == states["tail.005"] == "GAVE_WAY"
     assert max(apart(a, b) for a, b in pairwise(shown)) < 10.0
 
 
 def dragged(name, tip, way, steps):
     """The matrices of a figure of Set Up Figure, live, with a target at steps of a way in the world."""
-    rig = rigs.metarig(name)
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    rigs.update()
+    rig = set_up(rigs.metarig(name))
     bpy.ops.ccd_rig.live()
     target, shown = rig.ccd_rig.constraints[tip].target, []
     base = target.matrix_world.copy()
@@ -100,9 +92,7 @@ def test_the_body_has_the_same_bones_whoever_asks(ext):
 
 def test_a_figure_shows_the_same_after_its_set_up_is_looked_at_again(ext):
     """As it is when an object comes into the file. Live's own constraints carry nothing."""
-    rig = rigs.metarig("basic_human")
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rig = set_up(rigs.metarig("basic_human"))
     bpy.ops.ccd_rig.live()
     rows = rig.ccd_rig.constraints
     for name, shift in (("hand.L", (0.5, -0.6, 0.6)), ("spine", (0.1, 0.0, -0.2))):

@@ -6,11 +6,13 @@ import math
 from itertools import pairwise
 
 import bpy
+import numpy as np
 import pytest
 import rigs
-from mathutils import Matrix
-from shown import BAKED, REACHED, SHOWN, SOLVED, apart, matrices, off, reach, shows
-from test_live import CASES
+from mathutils import Vector
+from operator_calls import set_up
+from rigs import setting
+from shown import BAKED, REACHED, SHOWN, SOLVED, apart, matrices, off, reach, shows, switch_live
 
 PLACES = [(1.6 - 0.25 * k, 0.6 - 0.1 * k, 2.2 + 0.12 * k) for k in range(10)]
 
@@ -46,32 +48,94 @@ def baked(rig, frame):
     return found
 
 
+def limited(rig):
+    for bone, angle in zip(rig.pose.bones, (40, 60, 80, 30), strict=True):
+        bone.ccd_rig.limit.kind = "CONE"
+        bone.ccd_rig.limit.cone_radius = math.radians(angle)
+
+
+def comfortable(rig):
+    for bone in rig.pose.bones:
+        bone.ccd_rig.comfort.tolerance = math.radians(20)
+
+
+def poled(rig):
+    rig.ccd_rig.constraints[0].pole_target = rigs.empty("Pole", (0.0, -5.0, 2.0))
+    rigs.activate(rig)
+
+
+def half(rig):
+    rig.ccd_rig.constraints[0].influence = 0.5
+    rig.pose.bones["bone_1"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
+
+
+def eulers(rig):
+    for bone, mode in zip(rig.pose.bones, ("XYZ", "ZXY", "AXIS_ANGLE", "YZX"), strict=True):
+        bone.rotation_mode = mode
+    rig.pose.bones["bone_1"].rotation_euler = (0.4, -0.3, 0.8)
+
+
+def flagged(rig):
+    for bone, scale in zip(rig.data.bones, rigs.INHERIT_SCALES, strict=False):
+        bone.inherit_scale = scale
+    rig.data.bones["bone_2"].use_inherit_rotation = False
+    rig.scale = (1.5, 1.5, 1.5)
+
+
+def sliding(rig):
+    bone = rig.pose.bones["bone_0"]
+    bone.ccd_rig.use_slide[2] = bone.ccd_rig.use_slide[0] = True
+    bone.ccd_rig.slide_lower, bone.ccd_rig.slide_upper = (-0.5,) * 3, (0.5,) * 3
+    rig.ccd_rig.constraints[0].target.location = (2.0, 0.0, 4.0)
+
+
+def shared(rig):
+    reach(rig, "bone_1", (0.5, 0.5, 1.5), weight=2.0)
+
+
+CASES = (
+    limited,
+    comfortable,
+    poled,
+    half,
+    eulers,
+    flagged,
+    sliding,
+    setting("ccd_rig.constraints[0]", method="TWO_BONE"),
+    setting("ccd_rig.solver", solver="CCD"),
+    setting("ccd_rig.constraints[0].target", location=(7.0, 1.0, 3.0)),
+    shared,
+)
+
+
 @pytest.mark.parametrize("change", CASES, ids=[change.__name__ for change in CASES])
-def test_a_drag_shows_what_solve_gives(rig, live, change):
+def test_a_drag_shows_what_solve_gives_and_a_bake_keys(rig, live, change):
     """Steps of 29 cm, there and back; what is shown does not depend on where the target was before."""
     bpy.ops.object.mode_set(mode="OBJECT")
     change(rig)
     rigs.update()
     target = rig.ccd_rig.constraints[0].target
     target.location = PLACES[0]
-    bpy.ops.ccd_rig.live()
-    rigs.update()
-    set_up, shown = live.preview_of(rig).set_up, []
+    switch_live()
+    set_up, held, shown = live.preview_of(rig).set_up, channels(rig), []
     for place in (*PLACES, *reversed(PLACES)):
         target.location = place
         shown.append(matrices(rig))
     assert live.preview_of(rig).set_up is set_up
     assert max(apart(a, b) for a, b in zip(shown, reversed(shown), strict=True)) < SOLVED
-    bpy.ops.ccd_rig.live()
+    switch_live()
+    assert channels(rig) == held
+    assert np.abs(shown[-1] - matrices(rig)).max() > 0.1
     for place, each in zip(PLACES, shown, strict=False):
         target.location = place
         rigs.update()
         assert apart(each, solved(rig)) < SOLVED
+    target.location = PLACES[0]
+    assert np.abs(shown[-1] - baked(rig, bpy.context.scene.frame_current)).max() < SHOWN
 
 
 def test_a_dragged_bone_gives_another_base(rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     set_up, shown = live.preview_of(rig).set_up, []
     rotations = [(1.0, 0.1 * k, 0.05 * k, 0.0) for k in range(6)]
     for rotation in rotations:
@@ -129,42 +193,14 @@ def test_keyed_settings_count_in_playback(rig, live):
         assert apart(each, solved(rig)) < SOLVED
 
 
-def shorter(rig):
-    rig.ccd_rig.constraints[0].chain_length = 2
-
-
-def offset(rig):
-    rig.ccd_rig.constraints[0].offset = (0.0, 0.0, -0.4)
-
-
-def narrow(rig):
-    rig.pose.bones["bone_2"].ccd_rig.limit.cone_radius = 0.1
-
-
-def hinged(rig):
-    rig.pose.bones["bone_2"].ccd_rig.limit.kind = "HINGE"
-
-
-def stiff(rig):
-    rig.pose.bones["bone_1"].ccd_rig.stiffness = 1.0
-
-
 def preferred(rig):
     rig.pose.bones["bone_1"].ccd_rig.comfort.region.kind = "CONE"
     rig.pose.bones["bone_1"].ccd_rig.comfort.region.cone_radius = 0.1
 
 
-def locked(rig):
-    rig.pose.bones["bone_1"].lock_rotation = (True, True, True)
-
-
 def by_euler_angles(rig):
     rig.pose.bones["bone_0"].rotation_mode = "XYZ"
     rig.pose.bones["bone_0"].lock_rotation = (False, True, True)
-
-
-def by_ccd(rig):
-    rig.ccd_rig.solver.solver = "CCD"
 
 
 def second(rig):
@@ -193,26 +229,23 @@ def longer(rig):
         bones["bone_3"].length = 1.4
 
 
-def unattached(rig):
-    rig.data.bones["bone_2"].use_inherit_rotation = False
-
-
+ROW, BONE = "ccd_rig.constraints[0]", 'pose.bones["bone_2"]'
 EDITS = (
-    shorter,
-    offset,
-    narrow,
-    hinged,
-    stiff,
+    setting(ROW, chain_length=2),
+    setting(ROW, offset=(0.0, 0.0, -0.4)),
+    setting(f"{BONE}.ccd_rig.limit", cone_radius=0.1),
+    setting(f"{BONE}.ccd_rig.limit", kind="HINGE"),
+    setting('pose.bones["bone_1"].ccd_rig', stiffness=1.0),
+    setting('pose.bones["bone_1"]', lock_rotation=(True, True, True)),
+    setting("ccd_rig.solver", solver="CCD"),
+    setting(f"{BONE}.bone", use_inherit_rotation=False),
     preferred,
-    locked,
     by_euler_angles,
-    by_ccd,
     second,
     off_and_on,
     elsewhere,
     bent_rest,
     longer,
-    unattached,
 )
 
 
@@ -276,9 +309,7 @@ def test_rigs_that_hang_on_one_another_are_up_to_date(rig, live):
     for name in ("Another", "Zero"):
         other = rigs.chain(4, name=name)
         other.location.x = made[-1].location.x + 1.0
-        row = other.ccd_rig.constraints.add()
-        row.name = row.tip = "bone_3"
-        row.target, row.target_bone = made[-1], "bone_3"
+        rigs.reach(other, "bone_3", made[-1], target_bone="bone_3")
         made.append(other)
     for each in made:
         rigs.activate(each)
@@ -297,24 +328,20 @@ def test_rigs_that_hang_on_one_another_are_up_to_date(rig, live):
             assert (tail - head).length < REACHED
 
 
-def remove_first(rig):
-    rig.ccd_rig.constraints.remove(0)
-
-
-def remove_last(rig):
-    rig.ccd_rig.constraints.remove(1)
-
-
 def remove_by_command(rig):
     rig.ccd_rig.active_index = 0
     bpy.ops.ccd_rig.constraint_remove()
 
 
-def move(rig):
-    rig.ccd_rig.constraints.move(0, 1)
+ROW_EDITS = {
+    "remove first": lambda rig: rig.ccd_rig.constraints.remove(0),
+    "remove last": lambda rig: rig.ccd_rig.constraints.remove(1),
+    "remove by command": remove_by_command,
+    "move": lambda rig: rig.ccd_rig.constraints.move(0, 1),
+}
 
 
-@pytest.mark.parametrize("edit", [remove_first, remove_last, remove_by_command, move])
+@pytest.mark.parametrize("edit", ROW_EDITS.values(), ids=ROW_EDITS)
 def test_rows_that_go_or_change_places_count_at_the_next_frame(rig, live, edit):
     """No evaluation comes between the edit and the frame changes; what the second shows stays at rest.
 
@@ -345,8 +372,7 @@ def test_a_rig_that_follows_a_live_bone_is_up_to_date_in_playback(rig, live):
     for name, followed in (("Another", "bone_3"), ("Zero", "bone_2")):
         other = rigs.chain(4, name=name)
         other.location.x = made[-1].location.x + 1.0
-        row = rigs.reach(other, "bone_3", made[-1])
-        row.target_bone = followed
+        rigs.reach(other, "bone_3", made[-1], target_bone=followed)
         made.append(other)
     for each in reversed(made):  # the scene has its objects in the order in which they were linked
         bpy.context.scene.collection.objects.unlink(each)
@@ -431,24 +457,15 @@ def named(report):
     }
 
 
-def figure(kind):
-    rig = rigs.metarig(kind)
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    rigs.update()
-    return rig
-
-
 def key_target(row, way, first, last):
     row.target.keyframe_insert("location", frame=first)
-    row.target.matrix_world = Matrix.Translation(way) @ row.target.matrix_world
-    rigs.update()
+    rigs.put(row.target, row.target.matrix_world.translation + Vector(way))
     row.target.keyframe_insert("location", frame=last)
 
 
 def test_where_a_bake_is_smoothed_and_live_is_not_the_report_says_so(ext, live):
     """A target out of reach, and turns of less than 5 degrees: it did not."""
-    rig = figure("horse")
+    rig = set_up(rigs.metarig("horse"))
     for row in rig.ccd_rig.constraints:
         row.soft = 0.0
     key_target(rig.ccd_rig.constraints["tail.005"], (0.4, 0.0, 0.0), 1, 40)
@@ -461,7 +478,7 @@ def test_where_a_bake_is_smoothed_and_live_is_not_the_report_says_so(ext, live):
 
 def test_a_head_that_moves_later_holds_in_live_and_bake(ext, live):
     """The bake looked at all frames: the head held at frames at which it gave way in Live."""
-    rig = figure("human")
+    rig = set_up(rigs.metarig("human"))
     hand, head = (rig.ccd_rig.constraints[name] for name in ("hand.L", "spine.006"))
     key_target(hand, (0.0, -0.45, 0.0), 1, 10)
     key_target(head, (0.0, 0.0, -0.03), 15, 25)

@@ -6,12 +6,11 @@ import bpy
 import pytest
 import rigs
 from mathutils import Vector
-from shown import REACHED, SHOWN, off, shows
+from shown import REACHED, SHOWN, off, shows, switch_live
 
 
 def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     path = str(tmp_path / "rig.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     rigs.update()
@@ -28,8 +27,7 @@ def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
 
 
 def test_a_library_written_while_live(rig, live, clamps, tmp_path):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     path = str(tmp_path / "library.blend")
     bpy.data.libraries.write(path, {rig})
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -46,8 +44,7 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
 
 def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_path):
     """Each time the library is read: clamps would hold the pose that they showed for good."""
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     path, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
     bpy.data.libraries.write(path, {rig})
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -71,8 +68,7 @@ def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_p
 
 
 def test_copies_are_not_live(rig, live, clamps):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.ops.object.duplicate()
     copy = bpy.context.object
@@ -89,8 +85,7 @@ def test_clamps_that_are_copied_to_another_rig_go(rig, live, clamps):
     """As by Copy Constraints, from a bone of a live rig."""
     other = rigs.chain(4, name="Other")
     rigs.activate(rig)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     other.update_tag()
     rigs.update()
     clamp = rig.pose.bones["bone_1"].constraints[0]
@@ -103,8 +98,7 @@ def test_clamps_that_are_copied_to_another_rig_go(rig, live, clamps):
 
 
 def test_a_script_that_takes_the_property_away_ends_it(rig, live, clamps):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert off(rig) < REACHED
     rig.ccd_rig.property_unset("live")
     rig.update_tag()
@@ -140,8 +134,7 @@ def test_undo_and_redo(rig, live, clamps):
 
 def test_keys_hold_the_channels(rig, live):
     rig.pose.bones["bone_1"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=1)
     assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
     bpy.context.scene.frame_set(1)
@@ -161,8 +154,7 @@ def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
     made.ccd_rig.constraints[0].target = rigs.empty("Goal", (1.0, 0.5, 2.0))
     rigs.activate(made)
     rigs.update()
-    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
-    rigs.update()
+    switch_live()
     assert off(made, target="Goal") < REACHED
     bpy.ops.wm.save_as_mainfile(filepath=path)
     rigs.update()
@@ -176,8 +168,7 @@ def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
 
 
 def test_disabling_the_extension_ends_it(ext, rig, live):
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.preferences.addon_disable(module=ext.package)
     assert not any(len(bone.constraints) for bone in rig.pose.bones)
     bpy.ops.preferences.addon_enable(module=ext.package)
@@ -191,8 +182,7 @@ def stored(rig):
 def undone_while_disabled(ext, rig, live):
     """A rig that was live; undo has brought that back while the extension was disabled. It is enabled now."""
     bpy.ops.ed.undo_push(message="before")
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.ed.undo_push(message="live")
     bpy.data.objects["Target bone_3"].location = (0.0, 1.0, 2.0)
     rigs.update()
@@ -214,8 +204,7 @@ def test_enabling_takes_away_what_undo_brought_back(undone_while_disabled, live)
     assert stored(rig) == []
     assert not rig.ccd_rig.live
     assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
-    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
-    rigs.update()
+    switch_live()
     assert off(rig) < REACHED
 
 
@@ -243,15 +232,13 @@ def test_constraints_of_the_same_name_stay(rig, live, clamps, tmp_path):
         each.name = clamps.ROTATION
     path = str(tmp_path / "rig.blend")
     for _ in range(2):
-        bpy.ops.ccd_rig.live()
-        rigs.update()
+        switch_live()
         assert off(rig) < REACHED
         assert len(stored(rig)) == 6
         bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
         rigs.update()
         assert len(stored(rig)) == 6
-        bpy.ops.ccd_rig.live()
-        rigs.update()
+        switch_live()
         assert stored(rig) == [clamps.ROTATION] * 2
         assert list(clamps.clamps_of(rig)) == []
     bpy.ops.wm.open_mainfile(filepath=path)
@@ -262,8 +249,7 @@ def test_constraints_of_the_same_name_stay(rig, live, clamps, tmp_path):
 def test_undo_of_something_else_leaves_it_shown(rig, live):
     other = rigs.empty("Other")
     rigs.activate(rig)
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     bpy.ops.ed.undo_push(message="live")
     other.location.x = 1.0
     rigs.update()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rigs
 import walks
-from shown import SOLVED, apart, matrices
+from shown import SOLVED, apart, matrices, switch_live
 from test_live_is_solve import solved
 
 
@@ -90,8 +90,7 @@ def test_ground_that_is_hidden_or_not_chosen_is_told(figure, live):
     figure.ccd_rig.ground.kind, figure.ccd_rig.ground.object = "OBJECT", thing
     rigs.activate(figure)
     bpy.ops.object.mode_set(mode="POSE")
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     height = figure.data.bones["foot.L"].head_local.z
     thing.hide_viewport = True
     rigs.update()
@@ -112,6 +111,5 @@ def test_ground_that_no_bone_lies_on_is_not_asked_for(figure, live):
     figure.ccd_rig.ground.kind = "OBJECT"  # none is chosen
     rigs.activate(figure)
     bpy.ops.object.mode_set(mode="POSE")
-    bpy.ops.ccd_rig.live()
-    rigs.update()
+    switch_live()
     assert live.preview_of(figure).failure == ""

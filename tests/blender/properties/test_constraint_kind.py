@@ -118,8 +118,7 @@ def test_the_redo_panel_chooses_the_chain_anew_with_the_kind():
     assert add(rig, "shin.L", kind="REACH", chain_length=1).chain_length == 1
 
 
-def test_two_root_bones_are_shown_in_the_list(ext):
-    checks = ext.module("ccd_rig.blender.checks")
+def test_two_root_bones_are_shown_in_the_list(checks):
     rig = rigs.armature(rigs.biped())
     one, other = add(rig, "foot.L", kind="PLANT"), add(rig, "foot.R", kind="PLANT")
     one, other = rig.ccd_rig.constraints

@@ -160,8 +160,7 @@ def test_a_bake_never_jumps_without_arriving(ext, approaching):
     assert poses_of(approaching, range(1, 9)) == before
 
 
-def test_the_command_line_bakes_with_the_library(ext, stuck, tmp_path):
-    cli = ext.module("ccd_rig.blender.cli.command_line")
+def test_the_command_line_bakes_with_the_library(cli, stuck, tmp_path):
     capture_near(stuck)
     stuck.ccd_rig.solver.restarts = 1
     shot, report = tmp_path / "shot.blend", tmp_path / "report.json"

@@ -9,6 +9,7 @@ import bpy
 import pytest
 import rigs
 from mathutils import Vector
+from operator_calls import select
 from rigs import B
 
 
@@ -159,11 +160,10 @@ def test_an_object_is_the_target_of_one_bone_alone(ext):
         ("human", "eye.L", "eye.L", 1),
     ],
 )
-def test_chains_of_animals_end_at_the_next_limb(ext, kind, tip, end, count):
+def test_chains_of_animals_end_at_the_next_limb(rows, kind, tip, end, count):
     rig = rigs.metarig(kind)
-    lists = ext.module("ccd_rig.blender.properties.constraint_list")
-    length = lists.limb_length(rig, tip)
-    assert (length, lists.chain(rig, tip, length)[-1].name) == (count, end)
+    length = rows.limb_length(rig, tip)
+    assert (length, rows.chain(rig, tip, length)[-1].name) == (count, end)
 
 
 def test_a_clavicle_turns_less_than_its_arm(ext):
@@ -188,6 +188,27 @@ def test_a_clavicle_keeps_the_stiffness_that_it_has(ext):
     rig.pose.bones["shoulder.L"].ccd_rig.stiffness = 0.5
     add(rig, "hand.L")
     assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.5
+    bpy.ops.ccd_rig.constraint_remove()
+    assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.5
+
+
+@pytest.mark.parametrize("command", ["constraint_remove", "constraints_remove"])
+def test_the_stiffness_of_a_clavicle_goes_with_the_last_constraint_that_may_use_it(ext, capfd, command):
+    """A thumb's constraint keeps it, since the body may help it. A value that the user gives later stays."""
+    rig = rigs.metarig("human")
+    shoulders = [rig.pose.bones[f"shoulder.{side}"].ccd_rig for side in "LR"]
+    for side in "LR":
+        select(ext, rig, f"hand.{side}")
+        add(rig, f"hand.{side}")
+    rigs.reach(rig, "thumb.03.L", rigs.empty("Thumb"))
+    shoulders[1].stiffness = 0.25
+    while len(rig.ccd_rig.constraints):
+        assert [each.stiffness for each in shoulders] == [0.75, 0.25]
+        rig.ccd_rig.active_index = 0
+        assert getattr(bpy.ops.ccd_rig, command)() == {"FINISHED"}
+    assert [each.stiffness for each in shoulders] == [0.0, 0.25]
+    is_told = "Stiffness of 'shoulder.L' set back to 0" in capfd.readouterr().out
+    assert is_told == (command == "constraint_remove")
 
 
 @pytest.mark.parametrize(
@@ -217,8 +238,7 @@ def test_an_end_with_a_guessed_tail_reaches_with_its_head(ext, name, length, gap
     assert (row.target.location - (end.head if guessed else end.tail)).length < 1e-6
 
 
-def test_a_row_that_can_do_nothing_says_so(ext):
-    checks = ext.module("ccd_rig.blender.checks")
+def test_a_row_that_can_do_nothing_says_so(checks):
     row = add(game_rig(), "hand.L", chain_length=1)
 
     def words():

@@ -335,7 +335,7 @@ def unused(rig):
 
 
 @pytest.mark.parametrize("put", [in_a_strip, in_a_muted_strip, in_tweak_mode, unused])
-def test_keys_that_do_not_play_from_the_present_action_go_along_too(ext, rows, rig, put):
+def test_keys_that_do_not_play_from_the_present_action_go_along_too(rows, rig, put):
     for name, value in (("A", 0.125), ("B", 0.25), ("C", 0.5)):
         row = rows.add(rig, name, "bone_2")
         row.influence = value
@@ -349,7 +349,7 @@ def test_keys_that_do_not_play_from_the_present_action_go_along_too(ext, rows, r
     assert influences(rig) == {"B": 0.25, "C": 0.5}
 
 
-def test_keys_that_may_be_another_rigs_stay_and_are_told(ext, rows, rig):
+def test_keys_that_may_be_another_rigs_stay_and_are_told(channels, rows, rig):
     for name in ("A", "B"):
         rows.add(rig, name, "bone_2").keyframe_insert("influence", frame=1)
     action = rig.animation_data.action
@@ -359,7 +359,7 @@ def test_keys_that_may_be_another_rigs_stay_and_are_told(ext, rows, rig):
     unused(rig)
     rows.add(rigs.chain(3, name="Second"), "A", "bone_2")
     assert rows.remove(rig, 0) == [action.name]
-    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_for(action, rig)
+    curves = channels.fcurves_for(action, rig)
     assert sorted(curve.data_path for curve in curves) == [
         "ccd_rig.constraints[0].influence",
         "ccd_rig.constraints[1].influence",
@@ -367,13 +367,13 @@ def test_keys_that_may_be_another_rigs_stay_and_are_told(ext, rows, rig):
     assert f"'{action.name}'" in rows.order_kept_in([action.name])
 
 
-def test_removing_a_row_takes_curves_with_modifiers_along(ext, rows, rig):
+def test_removing_a_row_takes_curves_with_modifiers_along(channels, rows, rig):
     """Blender keeps an F-curve whose keys are gone, if it has modifiers."""
     for name in ("A", "B"):
         rows.add(rig, name, "bone_2")
         rig.ccd_rig.constraints[-1].keyframe_insert("influence", frame=1)
         rig.ccd_rig.constraints[-1].keyframe_insert("weight", frame=1)
-    fcurves_of = ext.module("ccd_rig.blender.keys.channels").fcurves_of
+    fcurves_of = channels.fcurves_of
     for curve in fcurves_of(rig):
         curve.modifiers.new("NOISE")
         if curve.data_path.endswith("weight"):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import replace
-
 import bpy
 import numpy as np
 import pytest
 import rigs
 import walks
+from playing import angle, in_world, shown
 from retargeting import legs, played, refused, run
 
 BONES = ("spine", "spine.003", "thigh.L", "shin.L", "foot.L", "shin.R", "toe.R")
@@ -52,12 +50,8 @@ def reopened(rig, tmp_path):
 
 def turns(rig, bones):
     """(F, bones, 4) rotations of bones as they play."""
-    found = []
-    for frame in FRAMES:
-        bpy.context.scene.frame_set(frame)
-        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-        found.append([seen.pose.bones[name].matrix.to_quaternion()[:] for name in bones])
-    return np.array(found)
+    poses = (in_world(rig, frame) for frame in FRAMES)
+    return np.array([[pose[name].to_quaternion()[:] for name in bones] for pose in poses])
 
 
 @pytest.fixture
@@ -166,10 +160,10 @@ def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
 
 
 @pytest.mark.parametrize("how", ["tweak above", "samples", "manual"])
-def test_a_source_plays_as_long_as_anything_moves_it(ext, source, target, how):
+def test_a_source_plays_as_long_as_anything_moves_it(channels, source, target, how):
     """A key of a layer above leaves the strip below its length; samples have one too, or a range by hand."""
     action, last = source.animation_data.action, 49
-    curves = list(ext.module("ccd_rig.blender.keys.channels").fcurves_of(source))
+    curves = list(channels.fcurves_of(source))
     bpy.context.scene.frame_end = 250
     if how == "tweak above":
         as_strip(source, action)
@@ -196,31 +190,20 @@ def test_strips_that_the_action_replaces_do_not_make_a_source_longer(source, tar
 
 
 @pytest.mark.parametrize("muted", ["track", "strip", "curves"])
-def test_a_source_that_plays_nothing_is_said(ext, source, target, muted):
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+def test_a_source_that_plays_nothing_is_said(channels, carried_over, retarget, source, target, muted):
     if muted == "curves":
-        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(source):
+        for curve in channels.fcurves_of(source):
             curve.mute = True
     else:
         track, strip = as_strip(source, source.animation_data.action)
         (track if muted == "track" else strip).mute = True
-    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
+    done = carried_over(source, target)
     assert retarget.warnings(done)[0] == retarget.STILL
 
 
-def test_a_source_that_moves_is_not_said_to_stand_still(ext, source, target):
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
+def test_a_source_that_moves_is_not_said_to_stand_still(carried_over, retarget, source, target):
+    done = carried_over(source, target)
     assert retarget.STILL not in retarget.warnings(done)
-
-
-@pytest.mark.parametrize(("frames", "told"), [(0, ""), (1, "in 1 frame"), (7, "in 7 frames")])
-def test_knees_that_bend_to_another_side_are_told_where_there_are_any(ext, source, target, frames, told):
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
-    done = dataclasses.replace(done, measures=dataclasses.replace(done.measures, flipped=frames))
-    said = [words for words in retarget.warnings(done) if "another side" in words]
-    assert said == ([f"A knee or elbow bends to another side {told}"] if told else [])
 
 
 @pytest.mark.parametrize("name", ["feet", "scale", "in_place", "reference_frame", "hand_space"])
@@ -248,22 +231,8 @@ def test_an_armature_without_a_size_is_refused(target):
     refused("has no size or is nowhere: clear its transform", target)
 
 
-def test_the_report_tells_hips_that_are_moved(ext, source, target):
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
-
-    def hips(**measured):
-        lines = retarget.lines(replace(done, measures=replace(done.measures, **measured)))
-        return [line for line in lines if line.startswith("Hips")]
-
-    assert hips(moved_frames=0, moved=0.0) == ["Hips are where the source has them"]
-    assert hips(moved_frames=3, moved=0.012) == [
-        "Hips are moved in 3 frames, by 12.0 mm at most, for legs to reach"
-    ]
-
-
 @pytest.mark.parametrize("what", ["pose", "constraint"])
-def test_a_turned_bone_between_two_that_follow_is_made_up_for(ext, source, target, what):
+def test_a_turned_bone_between_two_that_follow_is_made_up_for(source, target, what):
     """A thigh in two pieces, the second of which is turned; a constraint makes it a rig of controls."""
     plain, piece = (rigs.armature(rigs.biped(), name) for name in ("Plain", "Piece"))
     with rigs.edit_bones(piece) as bones:
@@ -365,21 +334,16 @@ def copy_rotation(bone):
 
 
 @pytest.mark.parametrize(("name", "add"), [("shin.L", limit_knee), ("thigh.R", copy_rotation)])
-def test_a_constraint_that_turns_a_bone_after_its_keys_is_named(ext, source, name, add):
+def test_a_constraint_that_turns_a_bone_after_its_keys_is_named(carried_over, retarget, source, name, add):
     """By how much: what plays beside a figure without it."""
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
     plain, rig = controlled(source), controlled(source)
     run(plain)
     add(rig.pose.bones[name])
-    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    done = carried_over(source, rig)
     apart = []
     for frame in range(1, 50):
-        bpy.context.scene.frame_set(frame)
-        graph = bpy.context.evaluated_depsgraph_get()
-        ours, theirs = (each.evaluated_get(graph).pose.bones[name] for each in (rig, plain))
-        own, its = ((each.parent.matrix.inverted() @ each.matrix).to_quaternion() for each in (ours, theirs))
-        apart.append(own.rotation_difference(its).angle)
-    apart = [min(each, 2.0 * np.pi - each) for each in apart]
+        ours, theirs = (shown(each, frame).pose.bones[name] for each in (rig, plain))
+        apart.append(angle(*(each.parent.matrix.inverted() @ each.matrix for each in (ours, theirs))))
     (turned,) = done.turned
     assert turned.bone == name
     assert turned.angle == pytest.approx(max(apart), abs=0.01) and turned.angle > 0.1
@@ -388,14 +352,13 @@ def test_a_constraint_that_turns_a_bone_after_its_keys_is_named(ext, source, nam
 
 
 @pytest.mark.parametrize("name", ["thigh.L", "hips"])
-def test_a_constraint_that_carries_a_bone_below_its_keys_is_made_up_for(ext, source, name):
+def test_a_constraint_that_carries_a_bone_below_its_keys_is_made_up_for(carried_over, source, name):
     """As a parent does: keys count in its space."""
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
     rig, carrier = controlled(source), rigs.empty("Carrier", (0.3, 0.1, 0.2))
     carrier.rotation_euler = (0.2, 0.5, -0.4)
     rig.pose.bones[name].constraints.new("CHILD_OF").target = carrier
     rigs.update()
-    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    done = carried_over(source, rig)
     assert not done.turned
 
 
@@ -411,14 +374,13 @@ def test_strips_before_the_new_action_are_not_hidden(source):
     run(rig)
 
 
-def test_the_report_measures_what_plays(ext, source):
+def test_the_report_measures_what_plays(carried_over, retarget, source):
     """A constraint holds a knee straight, whatever its keys."""
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
     rig = controlled(source)
     limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
     limit.use_limit_x = limit.use_limit_y = limit.use_limit_z = True
     limit.owner_space = "LOCAL"
-    done = retarget.retarget_motion(bpy.context.scene, source, rig, retarget.choice_of(rig))
+    done = carried_over(source, rig)
     ways = [np.array(played(each, ("thigh.L", "foot.L"))) for each in (rig, source)]
     lines = [(way[:, 1] - way[:, 0]) for way in ways]
     length = legs(source, "thigh.L", "shin.L", "foot.L")

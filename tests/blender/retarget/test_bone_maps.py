@@ -11,7 +11,7 @@ import rigs
 from retargeting import run
 
 
-def test_a_map_is_found_changed_by_hand_and_kept_as_a_file(ext, source, target, tmp_path):
+def test_a_map_is_found_changed_by_hand_and_kept_as_a_file(source, target, tmp_path):
     assert bpy.ops.ccd_rig.retarget_map_fill() == {"FINISHED"}
     pairs = target.ccd_rig.retarget.pairs
     assert pairs["shin.L"].source == "shin.L"
@@ -43,7 +43,7 @@ def test_tails_of_different_length_end_alike(ext, ours, theirs):
     assert result[tails[0][-1]] == tails[1][-1]
 
 
-def test_a_map_that_is_no_map_is_refused(ext, source, target, tmp_path):
+def test_a_map_that_is_no_map_is_refused(source, target, tmp_path):
     path = tmp_path / "map.json"
     path.write_text('{"bones": ["thigh.L"]}')
     with pytest.raises(RuntimeError, match=r"map.json: bones must be an object, not \["):

@@ -10,11 +10,6 @@ import pytest
 
 
 @pytest.fixture
-def retarget(ext):
-    return ext.module("ccd_rig.blender.retarget.retarget")
-
-
-@pytest.fixture
 def told(ext, retarget):
     """The lines and warnings of a report with these measures; everything else is in order."""
     measures = ext.module("ccd_rig.motion.retargeting.measures")

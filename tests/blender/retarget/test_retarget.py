@@ -16,7 +16,7 @@ from retargeting import keys, legs, odd_source, played, refused, run
 FEET = ("foot.L", "foot.R")
 
 
-def test_a_metarig_walks_as_the_source_does(ext, source, target):
+def test_a_metarig_walks_as_the_source_does(source, target):
     run(target)
     scale = legs(target, "thigh.L", "shin.L", "foot.L") / legs(source, "thigh.L", "shin.L", "foot.L")
     frames = range(1, 50)
@@ -44,7 +44,7 @@ def test_the_action_before_stays_and_the_source_is_left_alone(ext, source, targe
     assert max(frame for points in keys(ext, target).values() for frame, _ in points) == 49.0
 
 
-def test_a_retargeted_walk_outlasts_targets_with_settings_that_move(ext, source, target):
+def test_a_retargeted_walk_outlasts_targets_with_settings_that_move(source, target):
     """Limbs under constraints whose settings keys and drivers move: a bake of matched targets keeps it."""
 
     def limb(tip, **fields):
@@ -87,7 +87,7 @@ def test_again_with_other_settings_between_gives_the_same_keys(ext, source, targ
     assert keys(ext, target) == first
 
 
-def test_any_rotation_mode_plays_the_same(ext, source, target):
+def test_any_rotation_mode_plays_the_same(source, target):
     run(target)
     bones = [bone.name for bone in target.pose.bones]
     wanted = played(target, bones, range(1, 50, 7))
@@ -107,7 +107,7 @@ def test_a_source_at_another_rate_keeps_its_speed(ext, source, target):
     assert np.corrcoef(ankles[:, 0, 1], whole[:, 0, 1])[0, 1] > 0.999
 
 
-def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(ext, source, target):
+def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(source, target):
     run(target)
     wanted = played(target, FEET)
     target.matrix_world = Matrix.LocRotScale(
@@ -120,7 +120,7 @@ def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(ext, sourc
     assert travel[0] == pytest.approx(2.0 * travel[1], rel=0.02)
 
 
-def test_each_figure_walks_from_where_its_object_is(ext, source, target):
+def test_each_figure_walks_from_where_its_object_is(source, target):
     run(target)
     wanted = played(target, ("spine", *FEET))
     source.location = (4.0, 1.0, 0.0)
@@ -132,7 +132,7 @@ def test_each_figure_walks_from_where_its_object_is(ext, source, target):
     )
 
 
-def test_a_rest_that_lies_walks_upright(ext, source, target):
+def test_a_rest_that_lies_walks_upright(source, target):
     run(target)
     wanted = played(target, ("spine", *FEET))
     target.animation_data_clear()
@@ -142,19 +142,6 @@ def test_a_rest_that_lies_walks_upright(ext, source, target):
     found = played(target, ("spine", *FEET))
     np.testing.assert_allclose(np.diff(found, axis=0), np.diff(wanted, axis=0), atol=0.01)
     assert np.ptp(found[:, :, 2].mean(0)) > 0.7  # metres from feet to hips, upwards
-
-
-def test_numbers_in_the_report_are_in_its_units(ext):
-    """Metres of the measures are told in millimetres."""
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    stances = [SimpleNamespace(drift=drift, slide=0.25, source_slide=0.75) for drift in (0.1, 0.5)]
-    measured = SimpleNamespace(stances=stances, ground=1.25, hover=0.5, penetration=0.0)
-    words = "2 contacts: feet drift 500.0 mm at most and slide 250 mm/s, the source's 750 mm/s"
-    assert retarget._feet(measured) == words
-    ground = "Ground at a height of 1.250 m: soles "
-    assert retarget._ground(measured) == f"{ground}stay 500.0 mm above it at least"
-    measured.hover, measured.penetration = 0.0, 0.25
-    assert retarget._ground(measured) == f"{ground}get 250.0 mm below it at most"
 
 
 def shown_and_baked(target, frame, **choices):
@@ -174,20 +161,20 @@ def shown_and_baked(target, frame, **choices):
 
 @pytest.mark.parametrize(("frame", "rate"), [(11, 0.0), (20, 0.0), (34, 0.0), (14, 2.5), (80, 0.5)])
 @pytest.mark.parametrize("in_place", [False, True])
-def test_one_frame_is_shown_without_keys(ext, source, target, frame, rate, in_place):
+def test_one_frame_is_shown_without_keys(source, target, frame, rate, in_place):
     """Contacts that begin or end near it count too, and the way from the first frame does."""
     source_fps = rate * bpy.context.scene.render.fps
     shown, wanted = shown_and_baked(target, frame, source_fps=source_fps, in_place=in_place)
     np.testing.assert_allclose(shown, wanted, atol=0.002)
 
 
-def test_a_frame_is_shown_as_far_as_the_object_of_the_source_has_come(ext, source, target):
+def test_a_frame_is_shown_as_far_as_the_object_of_the_source_has_come(source, target):
     rigs.keyed(source, {1: (0.0, 0.0, 0.0), 2: (2.0, 0.5, 0.0), 49: (2.0, 0.5, 0.0)})
     shown, wanted = shown_and_baked(target, 34)
     np.testing.assert_allclose(shown, wanted, atol=0.002)
 
 
-def test_a_frame_follows_the_settings_while_they_change(ext, source, target):
+def test_a_frame_follows_the_settings_while_they_change(source, target):
     bpy.context.scene.frame_set(20)
     group = target.ccd_rig.retarget
 
@@ -230,7 +217,7 @@ def test_controls_of_a_generated_rig_get_the_keys(ext, source):
     assert np.corrcoef(feet[:, 0, 1], own[:, 1])[0, 1] > 0.999
 
 
-def test_feet_stand_at_the_height_that_is_asked_for(ext, source, target):
+def test_feet_stand_at_the_height_that_is_asked_for(source, target):
     """Half a metre up: all of the figure, to the rounding of keys."""
     bones = ("spine", "hand.L", *FEET, "toe.L", "toe.R")
     run(target)
@@ -243,7 +230,7 @@ def test_feet_stand_at_the_height_that_is_asked_for(ext, source, target):
     np.testing.assert_allclose(played(target, bones), before, atol=1e-7)
 
 
-def test_feet_go_along_with_ground_that_moves(ext, source, target):
+def test_feet_go_along_with_ground_that_moves(source, target):
     """Of the frames that get keys, whatever the present one."""
     bones = (*FEET, "spine")
     run(target)
@@ -268,7 +255,7 @@ def test_feet_go_along_with_ground_that_moves(ext, source, target):
     refused("no ground is below its origin", target)
 
 
-def test_feet_stand_on_the_ground_of_the_armature(ext, source, target):
+def test_feet_stand_on_the_ground_of_the_armature(source, target):
     """A height, or faces below the origin as they are now; a height of Retarget's own goes before."""
     bones = ("spine", "hand.L", *FEET, "toe.L", "toe.R")
     run(target)
@@ -310,7 +297,7 @@ def test_feet_stand_on_the_ground_of_the_armature(ext, source, target):
 @pytest.mark.parametrize(
     ("which", "frames"), [("FIRST", {1.0}), ("CURRENT", {4.0}), ("STRAIGHTEST", {5.0, 6.0, 7.0})]
 )
-def test_a_frame_of_the_source_becomes_its_reference(ext, target, which, frames):
+def test_a_frame_of_the_source_becomes_its_reference(target, which, frames):
     target.ccd_rig.retarget.source = odd_source(target)
     bpy.context.scene.frame_set(4)
     rigs.activate(target)
@@ -322,38 +309,35 @@ def test_a_frame_of_the_source_becomes_its_reference(ext, target, which, frames)
     run(target)
 
 
-def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, target):
-    module = ext.module("ccd_rig.blender.retarget.retarget")
+def test_weights_of_the_panel_bring_head_and_knees_to_the_source(carried_over, retarget, source, target):
     errors = []
     for weight in (0.0, 1.0):
         group = target.ccd_rig.retarget
         group.head, group.knees, group.elbows = weight, weight, weight
-        done = module.retarget_motion(bpy.context.scene, source, target, module.choice_of(target))
+        done = carried_over(source, target)
         errors.append(done.measures.errors)
     assert errors[0]["head"] > 0.005
     assert errors[1]["head"] < 1e-3
     for side in ("left", "right"):
         assert errors[1][f"knee of the {side} leg"] <= errors[0][f"knee of the {side} leg"] + 1e-6
-    lines = ext.module("ccd_rig.blender.retarget.retarget").lines(done)
+    lines = retarget.lines(done)
     assert any("worse knee: 0." in line and "the head: 0." in line for line in lines)
 
 
-def test_sides_are_weighed_apart(ext, source, target):
+def test_sides_are_weighed_apart(carried_over, retarget, source, target):
     """In the panel's fields, whose right ones count only then."""
-    module = ext.module("ccd_rig.blender.retarget.retarget")
     group = target.ccd_rig.retarget
     group.hands_right, group.knees_right = 0.0, 0.5
-    assert module.choice_of(target).settings.hands == 1.0
+    assert retarget.choice_of(target).settings.hands == 1.0
     group.sides_apart, group.feet_right = True, 1.0
-    settings = module.choice_of(target).settings
+    settings = retarget.choice_of(target).settings
     assert (settings.hands, settings.knees, settings.feet) == ((1.0, 0.0), (0.0, 0.5), (1.0, 1.0))
-    done = module.retarget_motion(bpy.context.scene, source, target, module.choice_of(target))
+    done = carried_over(source, target)
     assert done.measures.followed == {"left leg", "right leg", "knee of the right leg"}
 
 
-def test_one_frame_is_enough(ext, source, target):
-    module = ext.module("ccd_rig.blender.retarget.retarget")
-    done = module.retarget_motion(bpy.context.scene, source, target, module.RetargetChoice(frames=(5, 5)))
+def test_one_frame_is_enough(retarget, source, target):
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.RetargetChoice(frames=(5, 5)))
     assert list(done.frames) == [5.0]
 
 

@@ -10,7 +10,7 @@ import rigs
 from retargeting import as_fbx, odd_source
 
 
-def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys):
+def test_the_command_line_takes_a_folder_of_clips(cli, source, tmp_path, capsys):
     clips = tmp_path / "clips"
     clips.mkdir()
     bpy.ops.wm.save_as_mainfile(filepath=str(clips / "walk.blend"))
@@ -20,8 +20,7 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     rigs.metarig("basic_human")
     hero, out, table = tmp_path / "hero.blend", tmp_path / "out.blend", tmp_path / "table.json"
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
-    code = main(["retarget", str(clips), str(hero), "--output", str(out), "--report", str(table)])
+    code = cli.main(["retarget", str(clips), str(hero), "--output", str(out), "--report", str(table)])
     said = capsys.readouterr()
     assert code == 1 and "broken.bvh: cannot be read" in said.err
     found = json.loads(table.read_text())
@@ -30,13 +29,13 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     bpy.ops.wm.open_mainfile(filepath=str(out))
     assert {"walk", "again"} <= set(bpy.data.actions.keys())
     assert [thing.type for thing in bpy.data.objects] == ["ARMATURE"]
-    assert main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
+    assert cli.main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
     weighed = ["--weight", "head=1", "--weight", "hands=0", "--space", "hands=world", "--report", str(table)]
-    assert main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
+    assert cli.main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
     assert json.loads(table.read_text())["walk.blend"]["errors"]["head"] < 1e-3
     assert set(json.loads(table.read_text())["walk.blend"]["followed"]) == {"left leg", "right leg", "head"}
     sides = ["--weight", "feet=0,1", "--speed", "0.4", "--height", "0.2", "--report", str(table)]
-    assert main(["retarget", str(clips / "walk.blend"), str(hero), *sides]) == 0
+    assert cli.main(["retarget", str(clips / "walk.blend"), str(hero), *sides]) == 0
     assert json.loads(table.read_text())["walk.blend"]["followed"] == ["right leg"]
     for wrong in (
         "--weight head=1,1",
@@ -49,9 +48,11 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
         "--weight head=2",
     ):
         wrong = wrong.split()
-        assert main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
+        assert (
+            cli.main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
+        )
     before = hero.read_bytes()
-    assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
+    assert cli.main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
     assert hero.read_bytes() == before
 
 
@@ -62,7 +63,7 @@ def hold(source):
         bone.keyframe_insert("rotation_quaternion", frame=1)
 
 
-def test_a_pose_is_carried_over_and_the_command_says_that_it_is_no_motion(ext, source, tmp_path, capsys):
+def test_a_pose_is_carried_over_and_the_command_says_that_it_is_no_motion(cli, source, tmp_path, capsys):
     """Files of figures often hold a T-pose alone, in one frame of keys."""
     pose, hero, out = tmp_path / "pose.blend", tmp_path / "hero.blend", tmp_path / "out.blend"
     hold(source)
@@ -70,16 +71,14 @@ def test_a_pose_is_carried_over_and_the_command_says_that_it_is_no_motion(ext, s
     bpy.ops.wm.read_homefile(use_empty=True)
     rigs.metarig("basic_human")
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
-    assert main(["retarget", str(pose), str(hero), "--output", str(out)]) == 0
+    assert cli.main(["retarget", str(pose), str(hero), "--output", str(out)]) == 0
     assert "pose.blend: The source has no motion" in capsys.readouterr().err
     bpy.ops.wm.open_mainfile(filepath=str(out))
     (action,) = bpy.data.actions
     assert action.frame_range[:] == (1.0, 1.0)
 
 
-def test_one_frame_that_is_chosen_is_a_pose_and_no_doubt(ext, source, target):
-    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+def test_one_frame_that_is_chosen_is_a_pose_and_no_doubt(retarget, source, target):
     choice = retarget.RetargetChoice(frames=(7, 7))
     done = retarget.retarget_motion(bpy.context.scene, source, target, choice)
     assert retarget.lines(done)[0].startswith("1 frame, 7 to 7; ")
@@ -93,7 +92,7 @@ def test_one_frame_that_is_chosen_is_a_pose_and_no_doubt(ext, source, target):
     assert retarget.STILL in retarget.warnings(done)
 
 
-def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext, target, tmp_path, capsys):
+def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(cli, target, tmp_path, capsys):
     odd_source(target)
     mapped = tmp_path / "map.json"
     pairs = {pair.name: pair.source for pair in target.ccd_rig.retarget.pairs}
@@ -103,15 +102,14 @@ def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext
     for thing in [thing for thing in bpy.data.objects if thing != target]:
         bpy.data.objects.remove(thing)
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
     words = ["--map", str(mapped), "--source-armature", "Odd", "--report", str(table)]
-    assert main(["retarget", str(clip), str(hero), *words]) == 1
+    assert cli.main(["retarget", str(clip), str(hero), *words]) == 1
     said = capsys.readouterr()
     assert "give --reference frame" in said.err + said.out
     assert "Reference: Frame" not in said.err + said.out
 
 
-def test_what_an_importer_raises_is_told_in_one_line(ext, tmp_path, capfd):
+def test_what_an_importer_raises_is_told_in_one_line(cli, tmp_path, capfd):
     figure = rigs.armature(rigs.biped(), "Figure")
     target, clip = tmp_path / "figure.blend", tmp_path / "clip.bvh"
     bpy.ops.wm.save_as_mainfile(filepath=str(target))
@@ -122,7 +120,7 @@ def test_what_an_importer_raises_is_told_in_one_line(ext, tmp_path, capfd):
     clip.write_text(f"{hierarchy}Frame Time:{motion.replace('0.000000', '9' * 5000 + 'x', 1)}")
     capfd.readouterr()
     words = ["retarget", str(clip), str(target), "--report", str(tmp_path / "report.json"), "--quiet"]
-    assert ext.module("ccd_rig.blender.cli.command_line").main(words) == 1
+    assert cli.main(words) == 1
     said = capfd.readouterr()
     assert "Traceback" not in said.out + said.err
     (line,) = said.err.strip().splitlines()
@@ -130,7 +128,7 @@ def test_what_an_importer_raises_is_told_in_one_line(ext, tmp_path, capfd):
     assert len(line) < 300
 
 
-def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(ext, source, tmp_path):
+def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(cli, source, tmp_path):
     """Two seconds of an FBX file of 24 frames a second are two in a scene of 30."""
     clip, hero, out = tmp_path / "walk.fbx", tmp_path / "hero.blend", tmp_path / "out.blend"
     table = tmp_path / "table.json"
@@ -140,8 +138,7 @@ def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(ext, source, tmp_
     rigs.metarig("basic_human")
     bpy.context.scene.render.fps = 30
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
-    assert main(["retarget", str(clip), str(hero), "--output", str(out), "--report", str(table)]) == 0
+    assert cli.main(["retarget", str(clip), str(hero), "--output", str(out), "--report", str(table)]) == 0
     assert json.loads(table.read_text())["walk.fbx"]["frames"] == 61
     bpy.ops.wm.open_mainfile(filepath=str(out))
     assert bpy.context.scene.render.fps == 30
@@ -149,7 +146,7 @@ def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(ext, source, tmp_
     assert end - start == 60.0
 
 
-def test_a_bvh_file_that_does_not_tell_its_rate_is_asked_about(ext, source, tmp_path, capsys):
+def test_a_bvh_file_that_does_not_tell_its_rate_is_asked_about(cli, source, tmp_path, capsys):
     clip, hero, table = tmp_path / "walk.bvh", tmp_path / "hero.blend", tmp_path / "table.json"
     bpy.context.scene.frame_end = 12
     addon_utils.enable("io_anim_bvh")
@@ -160,15 +157,14 @@ def test_a_bvh_file_that_does_not_tell_its_rate_is_asked_about(ext, source, tmp_
     bpy.ops.wm.read_homefile(use_empty=True)
     rigs.metarig("basic_human")
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
-    main = ext.module("ccd_rig.blender.cli.command_line").main
     words = ["retarget", str(clip), str(hero), "--report", str(table), "--reference", "frame"]
-    assert main(words) == 1
+    assert cli.main(words) == 1
     assert "walk.bvh: Frame Time 0 is not the time of a frame; give --source-fps" in capsys.readouterr().err
-    assert main([*words, "--source-fps", "24"]) == 0
+    assert cli.main([*words, "--source-fps", "24"]) == 0
     assert json.loads(table.read_text())["walk.bvh"]["frames"] == 12
 
 
-def test_the_motion_of_a_bvh_file_is_named_as_the_file(ext, source, tmp_path):
+def test_the_motion_of_a_bvh_file_is_named_as_the_file(cli, source, tmp_path):
     """Blender's importer names its action so too, until what it read is gone."""
     hero, clip, out = tmp_path / "hero.blend", tmp_path / "stride.bvh", tmp_path / "out.blend"
     addon_utils.enable("io_anim_bvh")
@@ -178,6 +174,6 @@ def test_the_motion_of_a_bvh_file_is_named_as_the_file(ext, source, tmp_path):
     rigs.metarig("basic_human")
     bpy.ops.wm.save_as_mainfile(filepath=str(hero))
     words = ["retarget", str(clip), str(hero), "--output", str(out), "--quiet"]
-    assert ext.module("ccd_rig.blender.cli.command_line").main(words) == 0
+    assert cli.main(words) == 0
     bpy.ops.wm.open_mainfile(filepath=str(out))
     assert [action.name for action in bpy.data.actions] == ["stride"]

@@ -9,3 +9,9 @@ import pytest
 def bones(ext):
     """The module under test."""
     return ext.module("ccd_rig.blender.rig.armature")
+
+
+@pytest.fixture
+def modes(ext):
+    """The module with rotation modes and their channels."""
+    return ext.module("ccd_rig.blender.rig.rotation_modes")

@@ -187,7 +187,7 @@ def test_fully_locked_bone_is_stiff_and_free_of_limits(ext, bones, mode):
 
 
 @pytest.mark.parametrize("mode", EULER_MODES)
-def test_partly_locked_euler_bone_holds_the_locked_axes(ext, bones, mode):
+def test_partly_locked_euler_bone_holds_the_locked_axes(ext, bones, modes, mode):
     limits = ext.module("ccd_rig.limits.shapes")
     rig = chain(2)
     bone = rig.pose.bones["bone_1"]
@@ -204,7 +204,7 @@ def test_partly_locked_euler_bone_holds_the_locked_axes(ext, bones, mode):
     rng = random.Random(2)
     for _ in range(50):
         allowed = limits.clamp(limit, random_rotation(rng))
-        angles = bones.channel_values(mode, [tuple(allowed)], (0.3, -0.2, 0.5))[0]
+        angles = modes.channel_values(mode, [tuple(allowed)], (0.3, -0.2, 0.5))[0]
         assert angles[[0, 2]] == pytest.approx((0.3, 0.5), abs=20 * FLOAT32)
 
 

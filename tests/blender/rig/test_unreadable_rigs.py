@@ -29,17 +29,6 @@ def test_bad_rigs_are_refused_in_words(bones, errors):
         bones.read(rig, chains, {})
 
 
-@pytest.mark.parametrize("scale", [(0, 0, 0), (1, 0, 1)])
-def test_zero_scale_is_refused(bones, errors, scale):
-    rig = chain(3)
-    rig.pose.bones["bone_1"].scale = scale
-    update()
-    with pytest.raises(errors.RigError, match="bone 'bone_1' has zero scale"):
-        bones.read(rig, [("bone_2", 0)], {})
-    with pytest.raises(errors.RigError, match="bone 'bone_2' inherits zero scale from 'bone_1'"):
-        bones.read(rig, [("bone_2", 1)], {})
-
-
 def test_zero_length_is_refused(bones, errors):
     rig = chain(2)
     rig.data.transform(Matrix.Scale(1e-7, 4))  # Edit Mode would remove such bones, this keeps them

@@ -24,7 +24,7 @@ EXACT = 1e-12
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_apply_touches_only_the_named_joints(ext, bones, mode):
+def test_apply_touches_only_the_named_joints(ext, bones, modes, mode):
     rig = chain(4)
     for pose_bone in rig.pose.bones:
         pose_bone.rotation_mode = mode
@@ -38,7 +38,7 @@ def test_apply_touches_only_the_named_joints(ext, bones, mode):
     reading = bones.read(rig, [("bone_3", 3)], {})
     bones.apply(rig, reading, turned(reading, 1), joints=[1])
     changed = {key for key, value in channels().items() if value != before[key]}
-    assert changed == {("bone_2", bones.rotation_channel(rig.pose.bones["bone_2"])[0])}
+    assert changed == {("bone_2", modes.rotation_channel(rig.pose.bones["bone_2"])[0])}
 
 
 def test_apply_writes_nothing_if_a_bone_is_gone(bones, errors):
@@ -112,11 +112,11 @@ def apart(a, b):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_channel_values_mean_the_rotation(bones, mode):
+def test_channel_values_mean_the_rotation(modes, mode):
     @given(st.lists(st.one_of(quaternions, special), min_size=1, max_size=6), st.booleans())
     def check(rotations, with_previous):
-        previous = bones.channel_values(mode, [(0.5, 0.1, -0.7, 0.3)])[0] if with_previous else None
-        values = bones.channel_values(mode, rotations, previous)
+        previous = modes.channel_values(mode, [(0.5, 0.1, -0.7, 0.3)])[0] if with_previous else None
+        values = modes.channel_values(mode, rotations, previous)
         assert np.isfinite(values).all()
         for rotation, value in zip(rotations, values, strict=True):
             assert apart(meaning(mode, value), np.array(rotation)) < FLOAT32
@@ -124,12 +124,12 @@ def test_channel_values_mean_the_rotation(bones, mode):
     check()
 
 
-def test_euler_values_agree_with_blender(bones):
+def test_euler_values_agree_with_blender(modes):
     rng = random.Random(5)
     for mode in EULER_MODES:
         for _ in range(200):
             rotation = random_rotation(rng)
-            value = bones.channel_values(mode, [tuple(rotation)])[0]
+            value = modes.channel_values(mode, [tuple(rotation)])[0]
             assert tuple(value) == pytest.approx(tuple(rotation.to_euler(mode)), abs=2e-4)
             assert apart(np.array(Euler(value, mode).to_quaternion()), np.array(rotation)) < FLOAT32
 
@@ -141,7 +141,7 @@ def steps(values):
 @pytest.mark.parametrize("count", [601, 617])
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("mode", MODES)
-def test_three_full_turns_have_no_jump(bones, mode, axis, count):
+def test_three_full_turns_have_no_jump(modes, mode, axis, count):
     """About one axis for three turns: no value may step further than the rotation itself.
 
     That goes past half turns and, for the middle Euler axis, past gimbal lock: of 601 frames some stand
@@ -151,26 +151,26 @@ def test_three_full_turns_have_no_jump(bones, mode, axis, count):
     angles = np.linspace(0.0, 6 * math.pi, count)
     rotations = np.zeros((count, 4))
     rotations[:, 0], rotations[:, 1 + axis] = np.cos(angles / 2), np.sin(angles / 2)
-    values = bones.channel_values(mode, rotations * rng.choice((-1, 1), (count, 1)))
+    values = modes.channel_values(mode, rotations * rng.choice((-1, 1), (count, 1)))
     assert steps(values) < 1.01 * (angles[1] - angles[0])
     # In float32, as the solver's quaternions are.
-    values = bones.channel_values(mode, rotations.astype(np.float32))
+    values = modes.channel_values(mode, rotations.astype(np.float32))
     assert steps(values) < 1.05 * (angles[1] - angles[0])
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_values_go_on_from_the_previous_one(bones, mode):
+def test_values_go_on_from_the_previous_one(modes, mode):
     rng = random.Random(9)
     path = [random_rotation(rng) for _ in range(6)]
     rotations = [tuple(a.slerp(b, t / 60)) for a, b in itertools.pairwise(path) for t in range(60)]
-    whole = bones.channel_values(mode, rotations)
+    whole = modes.channel_values(mode, rotations)
     for cut in (1, 77, 200):
-        joined = bones.channel_values(mode, rotations[cut:], whole[cut - 1])
+        joined = modes.channel_values(mode, rotations[cut:], whole[cut - 1])
         assert np.abs(joined - whole[cut:]).max() < 1e-9
     shifted = {"QUATERNION": whole[0] * -1.0, "AXIS_ANGLE": whole[0] * -1.0}.get(mode)
     if shifted is None:
         shifted = whole[0] + (4 * math.pi, 0.0, -2 * math.pi)
-    moved_on = bones.channel_values(mode, rotations, shifted)
+    moved_on = modes.channel_values(mode, rotations, shifted)
     assert np.abs(moved_on[0] - shifted).max() < 1e-6
     assert np.abs(np.diff(moved_on, axis=0)).max() == pytest.approx(
         np.abs(np.diff(whole, axis=0)).max(), rel=1e-6
@@ -178,43 +178,43 @@ def test_values_go_on_from_the_previous_one(bones, mode):
 
 
 @pytest.mark.parametrize("mode", EULER_MODES)
-def test_euler_values_are_no_further_than_blenders(bones, mode):
+def test_euler_values_are_no_further_than_blenders(modes, mode):
     """Frame by frame never further from the frame before than mathutils' own to_euler(mode, previous)."""
     rng = random.Random(21)
     previous = np.array((0.2, -3.0, 8.0))
     for _ in range(300):
         rotation = random_rotation(rng)
-        value = bones.channel_values(mode, [tuple(rotation)], previous)[0]
+        value = modes.channel_values(mode, [tuple(rotation)], previous)[0]
         theirs = np.array(rotation.to_euler(mode, Euler(previous, mode)))
         assert np.linalg.norm(value - previous) <= np.linalg.norm(theirs - previous) + 1e-3
         previous = value
 
 
-def test_axis_angle_without_rotation_keeps_the_axis(bones):
+def test_axis_angle_without_rotation_keeps_the_axis(modes):
     still, turn = (1.0, 0.0, 0.0, 0.0), (math.cos(0.4), 0.0, math.sin(0.4), 0.0)
-    values = bones.channel_values("AXIS_ANGLE", [still, turn, still])
+    values = modes.channel_values("AXIS_ANGLE", [still, turn, still])
     assert values == pytest.approx(np.array([(0, 0, 1, 0), (0.8, 0, 1, 0), (0, 0, 1, 0)]), abs=EXACT)
-    values = bones.channel_values("AXIS_ANGLE", [still], (0.3, 0, 0, 2))
+    values = modes.channel_values("AXIS_ANGLE", [still], (0.3, 0, 0, 2))
     assert values == pytest.approx(np.array([(0, 0, 0, 1)]), abs=EXACT)
-    values = bones.channel_values("AXIS_ANGLE", [still, still])
+    values = modes.channel_values("AXIS_ANGLE", [still, still])
     assert values == pytest.approx(np.array([(0, 0, 1, 0)] * 2), abs=EXACT)
 
 
-def test_gimbal_lock_keeps_the_outer_angles(bones):
+def test_gimbal_lock_keeps_the_outer_angles(modes):
     for mode in EULER_MODES:
         i, j, k = ("XYZ".index(letter) for letter in mode)
         for quarter in (-math.pi / 2, math.pi / 2):
             wanted = np.zeros(3)
             wanted[[i, j, k]] = (0.9, quarter, 0.4)
             locked = [tuple(meaning(mode, wanted))] * 3
-            assert bones.channel_values(mode, locked, wanted) == pytest.approx(
+            assert modes.channel_values(mode, locked, wanted) == pytest.approx(
                 np.array([wanted] * 3), abs=1e-9
             )
-            free = bones.channel_values(mode, locked)
+            free = modes.channel_values(mode, locked)
             assert free[:, k] == pytest.approx(0.0, abs=EXACT)  # nothing to keep: the last angle is 0
 
 
-def test_bad_channel_input_is_refused(bones, errors):
+def test_bad_channel_input_is_refused(modes, errors):
     for arguments, words in (
         (("XYX", [(1, 0, 0, 0)]), "rotation mode must be one of"),
         (("XYZ", [(1, 0, 0)]), "shape"),
@@ -223,8 +223,8 @@ def test_bad_channel_input_is_refused(bones, errors):
         (("XYZ", [(1, 0, 0, 0)], (1, 0, 0, 0)), "previous must be 3 values"),
     ):
         with pytest.raises(errors.InvalidInput, match=words):
-            bones.channel_values(*arguments)
-    assert bones.channel_values("XYZ", np.empty((0, 4))).shape == (0, 3)
+            modes.channel_values(*arguments)
+    assert modes.channel_values("XYZ", np.empty((0, 4))).shape == (0, 3)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -261,6 +261,13 @@ def test_feet_of_two_figures_in_one_armature_are_refused(ext):
     assert state(ext, rig) == before
 
 
+def test_a_refusal_names_some_of_the_selected_feet(ext):
+    rig = rigs.chain(9)
+    select(ext, rig, *rig.pose.bones.keys())
+    with pytest.raises(RuntimeError, match="No bone carries 'bone_0', 'bone_1', 'bone_2' and 6 more: select"):
+        bpy.ops.ccd_rig.feet_plant()
+
+
 def test_a_foot_is_held_against_the_nearest_other_one(ext):
     """A horse stands with its front feet on a bank: the left one is lifted, or not, beside the right one.
 
@@ -347,7 +354,7 @@ def test_a_search_without_contacts_is_not_remembered_as_a_choice(ext):
     assert not any(row.plant_height for row in rig.ccd_rig.constraints)
 
 
-def test_no_keys_are_written_while_a_strip_is_tweaked(ext):
+def test_no_keys_are_written_while_a_strip_is_tweaked(ext, channels):
     """Blender would put them at the times of the strip's action."""
     rig = walks.walk(ext, 2)
     data = rig.animation_data
@@ -365,5 +372,5 @@ def test_no_keys_are_written_while_a_strip_is_tweaked(ext):
     bpy.ops.ccd_rig.feet_plant(speed=2.0, height=1.0)
     with pytest.raises(RuntimeError, match="an NLA strip is being tweaked: leave tweak mode"):
         bpy.ops.ccd_rig.contacts_find(speed=2.0, height=1.0)
-    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    curves = channels.fcurves_of(rig)
     assert not any("influence" in curve.data_path for curve in curves)

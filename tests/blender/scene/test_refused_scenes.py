@@ -234,13 +234,12 @@ GROUNDS = [
 
 
 @pytest.mark.parametrize(("spoil", "words"), GROUNDS)
-def test_a_ground_that_a_simulation_moves_is_refused_as_targets_are(ext, errors, spoil, words):
+def test_a_ground_that_a_simulation_moves_is_refused_as_targets_are(ext, bake, errors, spoil, words):
     rig = make_rig()
     add_row(rig, rigs.empty("Target", (1, 2, 3)))
     floor = rigs.ground(lambda x, y: 0.0, [-1.0, 1.0], name="Floor")
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", spoil(floor) or floor
     rigs.update()
-    bake = ext.module("ccd_rig.blender.bake.bake")
     before = file_state()
     with pytest.raises(errors.RigError) as caught:
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))

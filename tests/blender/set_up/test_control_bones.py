@@ -7,6 +7,7 @@ import pytest
 import rigs
 from figures_set_up import SOLVE, matrices, set_up
 from mathutils import Matrix
+from playing import shown
 from rigs import B
 
 MADE, SHAPE = "ccd_rig_target", "ccd_rig_shape"
@@ -34,14 +35,9 @@ def add(rig, tip="hand.L", **options):
     return rig.ccd_rig.constraints[rig.ccd_rig.active_index]
 
 
-def evaluated(rig):
-    rigs.update()
-    return rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-
-
 def missed(rig, row):
     """Metres from the end of a constraint's bone to the head of its target bone, as Blender shows them."""
-    seen = evaluated(rig)
+    seen = shown(rig)
     tip = seen.pose.bones[row.tip]
     end = tip.tail if row.use_tail else tip.head
     return (seen.matrix_world @ end - seen.matrix_world @ seen.pose.bones[row.target_bone].head).length
@@ -113,9 +109,9 @@ def test_the_character_takes_them_along(ext, root):
     parent = rig.pose.bones[row.target_bone].parent
     assert (parent.name if parent else None) == ("root" if root else None)
     top = rig.pose.bones["root" if root else "chest"]
-    before = evaluated(rig).pose.bones[row.target_bone].head.copy()
+    before = shown(rig).pose.bones[row.target_bone].head.copy()
     top.location.x += 1.0
-    moved = (evaluated(rig).pose.bones[row.target_bone].head - before).length
+    moved = (shown(rig).pose.bones[row.target_bone].head - before).length
     assert moved == pytest.approx(1.0 if root else 0.0, abs=1e-5)
 
 
@@ -135,7 +131,7 @@ def test_each_selected_bone_gets_one_and_shapes_are_shared(ext):
     assert len([each for each in rig.data.collections_all if each.get(MADE)]) == 1
 
 
-def test_they_go_without_a_trace(ext):
+def test_they_go_without_a_trace(channels):
     rig = arms()
     bones = rig.data.bones.keys()
     row = add(rig)
@@ -146,16 +142,16 @@ def test_they_go_without_a_trace(ext):
         assert bpy.ops.ccd_rig.constraint_remove(with_target=True) == {"FINISHED"}
     assert rig.data.bones.keys() == bones and not ours() and not bpy.data.meshes
     assert not [each for each in rig.data.collections_all if each.get(MADE)]
-    curves = list(ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig))
+    curves = list(channels.fcurves_of(rig))
     assert not curves and bpy.context.mode == "POSE"
 
 
 @pytest.mark.parametrize("use", ["row", "child", "constraint"])
-def test_one_that_something_else_uses_stays(ext, use):
+def test_one_that_something_else_uses_stays(rows, use):
     rig = arms()
     row = add(rig)
     if use == "row":
-        other = ext.module("ccd_rig.blender.properties.constraint_list").add(rig, "other", "hand.R")
+        other = rows.add(rig, "other", "hand.R")
         other.target, other.target_bone = rig, "Target hand.L"
         rig.ccd_rig.active_index = 0
     elif use == "child":
@@ -188,7 +184,7 @@ def test_a_figure_with_control_bones_stands_as_it_did(ext, kind):
     names = rig.data.bones.keys()
     made = set_up(rig, control_bones=True, poles=True)
     assert made.keys() == plain.keys()
-    world, bones = rig.matrix_world, evaluated(rig).pose.bones
+    world, bones = rig.matrix_world, shown(rig).pose.bones
     for name, row in made.items():
         assert row.target == rig
         assert (world @ bones[row.target_bone].head - plain[name]).length < 1e-4
@@ -246,12 +242,7 @@ def test_the_motion_of_a_figure_is_kept(ext):
 
 
 def test_a_generated_rig_gets_them(ext):
-    rig = rigs.metarig("basic_human")
-    rigs.activate(rig)
-    bpy.ops.object.mode_set(mode="POSE")
-    bpy.ops.pose.rigify_generate()
-    generated = rig.data.rigify_target_rig
-    bpy.ops.object.mode_set(mode="OBJECT")
+    generated = rigs.generated("basic_human")
     made = set_up(generated, control_bones=True)
     row = made["hand_fk.L"]
     assert generated.data.bones[made["foot_fk.L"].target_bone].parent.name == "root"

@@ -7,6 +7,7 @@ import pytest
 import rigs
 from figures_set_up import FRAMES, SOLVE, bake, move, set_up, target_of
 from mathutils import Vector
+from playing import angle
 from rigs import B
 
 
@@ -55,7 +56,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("kind", "feet", "hips", "drop"), PLANTED)
-def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
+def test_feet_planted_after_the_set_up(checks, capfd, kind, feet, hips, drop):
     """The hips slid to their target: the planted feet shift them now, and they still go to it."""
     rig = rigs.metarig(kind)
     made = set_up(rig)
@@ -64,15 +65,13 @@ def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
     assert f"Slide switched off, as planted feet shift it: {hips}" in capfd.readouterr().out
     rows = rig.ccd_rig.constraints
     assert {rows[name].kind for name in feet} == {"PLANT"}
-    checks = ext.module("ccd_rig.blender.checks")
     assert not list(checks.constraint_problems(rig, rows[hips], bpy.context.scene))
     before = {name: rig.pose.bones[name].matrix.copy() for name in feet}
     move(rows[hips], drop)
     posed = bake(rig)
     for name, matrix in before.items():
         assert (posed.pose.bones[name].head - matrix.translation).length < SOLVE, name
-        turned = posed.pose.bones[name].matrix.to_quaternion().rotation_difference(matrix.to_quaternion())
-        assert min(turned.angle, 6.2831853 - turned.angle) < 0.01, name
+        assert angle(posed.pose.bones[name].matrix, matrix) < 0.01, name
     assert (posed.pose.bones[hips].head - target_of(rows[hips]).translation).length < SOLVE
     assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
@@ -321,8 +320,7 @@ def test_a_foot_planted_at_a_target_on_the_hips_asks_nothing_of_them(ext):
         if row.tip == "foot.L":
             alone.ccd_rig.constraints.remove(alone.ccd_rig.constraints.find(row.name))
     bpy.context.scene.frame_set(1)
-    target = bpy.data.objects.new("Stirrup", None)
-    bpy.context.collection.objects.link(target)
+    target = rigs.empty("Stirrup")
     target.parent, target.parent_type, target.parent_bone = rig, "BONE", "spine"
     rigs.update()
     target.matrix_world = rig.matrix_world @ rig.pose.bones["foot.L"].matrix

@@ -33,7 +33,7 @@ def require_same(before, after, metres=0.01):
 
 @pytest.mark.parametrize("choices", [{}, {"turn_hands": True, "poles": True}, {"plant": True}])
 @pytest.mark.parametrize("scale", SCALES)
-def test_a_bake_right_after_it_leaves_the_pose(ext, checks, scale, choices):
+def test_a_bake_right_after_it_leaves_the_pose(checks, scale, choices):
     rig = placed(scale)
     set_up(rig, **choices)
     before = matrices(rig)

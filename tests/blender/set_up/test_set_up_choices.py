@@ -115,6 +115,8 @@ def test_pieces_of_a_limb_stay_in_line(ext):
     assert made["foot.L"].chain_length == 4
     assert rig.pose.bones["thigh_lower.L"].ccd_rig.stiffness == 1.0
     assert rig.pose.bones["shin.L"].ccd_rig.stiffness == 0.0
+    bpy.ops.ccd_rig.constraints_remove()
+    assert not any(bone.ccd_rig.stiffness for bone in rig.pose.bones)
 
 
 def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):

@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
+from playing import play, target_in_world
 
 SOLVE = 1e-4  # [m] the solver's own tolerance
 PLAYED = 1e-4  # [m] float32 bones end to end, evaluated by Blender
@@ -28,10 +29,8 @@ def key(thing, path, values, gap=8):
 
 
 def played(rig, frames=()):
-    for frame in frames or range(1, FRAMES + 1):
-        bpy.context.scene.frame_set(frame)
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        yield frame, rig.evaluated_get(depsgraph), depsgraph
+    """As `play`, of these frames or all."""
+    return play(rig, frames or range(1, FRAMES + 1))
 
 
 def keyed(channels, rig, path):
@@ -84,7 +83,7 @@ def centre_of_mass(evaluated):
 
 def off_axes(rig, row, evaluated, depsgraph):
     """World metres between the centre of mass and the target, along the axes that count."""
-    apart = centre_of_mass(evaluated) - row.target.evaluated_get(depsgraph).matrix_world.translation
+    apart = centre_of_mass(evaluated) - target_in_world(row).translation
     return Vector([each * counts for each, counts in zip(apart, row.balance_axes, strict=True)]).length
 
 

@@ -7,6 +7,7 @@ import math
 import bpy
 import rigs
 from mathutils import Euler, Matrix
+from playing import play
 
 SOLVE = 1e-4  # [m] the solver's own tolerance
 TURNED = 1e-3  # [rad] the solver's own tolerance
@@ -56,11 +57,8 @@ def arm(place=Matrix(), count=6, **fields):  # noqa: B008  (a matrix is not chan
 
 
 def played(rig, frames=()):
-    """(frame, evaluated armature object, depsgraph) of each frame, or of all, as Blender plays it."""
-    for frame in frames or range(1, FRAMES + 1):
-        bpy.context.scene.frame_set(frame)
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        yield frame, rig.evaluated_get(depsgraph), depsgraph
+    """As `play`, of these frames or all."""
+    return play(rig, frames or range(1, FRAMES + 1))
 
 
 def world_axes(evaluated, bone):

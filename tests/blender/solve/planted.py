@@ -6,8 +6,10 @@ import math
 
 import bpy
 import numpy as np
+import playing
 import rigs
 from mathutils import Euler, Matrix, Vector
+from playing import in_world
 from rigs import B
 
 STILL = 1e-4  # [m] what a planted bone may slide
@@ -55,26 +57,18 @@ def key_influence(row, spans, frames):
 
 def played(rig, bones, frames):
     """(frames, bones, 4, 4) world matrices as Blender plays them."""
-    found = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-        found.append([seen.matrix_world @ seen.pose.bones[bone].matrix for bone in bones])
-    return np.array(found)
+    poses = (in_world(rig, frame) for frame in frames)
+    return np.array([[pose[bone] for bone in bones] for pose in poses])
 
 
 def angle(a, b):
     """Between the rotations of two matrices, radians."""
-    return Matrix(a).to_quaternion().rotation_difference(Matrix(b).to_quaternion()).angle
+    return playing.angle(Matrix(a), Matrix(b))
 
 
 def keyed_empty(name, places):
     """An empty with a key per (frame, place); linear in between."""
-    made = rigs.empty(name)
-    for frame, place in places:
-        made.location = place
-        made.keyframe_insert("location", frame=frame)
-    return made
+    return rigs.keyed(rigs.empty(name), dict(places))
 
 
 WALK = range(1, 73)

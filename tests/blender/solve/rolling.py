@@ -78,16 +78,9 @@ def knee_angles(channels, rig, bone="shin"):
 
 def bend(rig, points=(), **fields):
     """The foot follows an animated target: through points, or where known poses of the leg have its tip."""
-    target = rigs.empty("Goal")
-    if not points:
-        points = [tip_of_pose(rig, k) for k in (0, 4, 8)]
-    for k, point in enumerate(points):
-        target.location = point
-        target.keyframe_insert("location", frame=1 + 4 * k)
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Foot", "foot", target
-    for field, value in fields.items():
-        setattr(row, field, value)
+    points = points or [tip_of_pose(rig, k) for k in (0, 4, 8)]
+    target = rigs.keyed(rigs.empty("Goal"), {1 + 4 * k: point for k, point in enumerate(points)})
+    row = rigs.reach(rig, "foot", target, "Foot", **fields)
     rigs.update()
     return row
 

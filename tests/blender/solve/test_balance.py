@@ -9,6 +9,7 @@ import pytest
 import rigs
 from balanced_rigs import FLOAT32, FRAMES, PLACES, PLAYED, SOLVE, body, centre_of_mass, key, off_axes, played
 from mathutils import Vector
+from rigs import setting
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -74,30 +75,22 @@ def test_a_new_balance_starts_where_the_centre_of_mass_is():
     assert (row.target.matrix_world.translation - centre_of_mass(evaluated)).length < PLAYED
 
 
-def no_mass(rig, row):
+def no_mass(rig):
     for bone in rig.pose.bones:
         bone.ccd_rig.mass = 0.0
-
-
-def no_axis(rig, row):
-    row.balance_axes = (False, False, False)
-
-
-def bad_mass(rig, row):
-    rig.pose.bones["hand.L"].ccd_rig.mass = math.nan
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
         (no_mass, "no bone of armature 'Rig' has a mass"),
-        (no_axis, "balances along no axis"),
-        (bad_mass, "'hand.L'.*mass"),
+        (setting("ccd_rig.constraints[0]", balance_axes=(False,) * 3), "balances along no axis"),
+        (setting('pose.bones["hand.L"].ccd_rig', mass=math.nan), "'hand.L'.*mass"),
     ],
 )
 def test_what_cannot_be_balanced_is_said(bake, errors, spoil, words):
-    rig, row = body()
-    spoil(rig, row)
+    rig, _ = body()
+    spoil(rig)
     rigs.update()
     with pytest.raises(errors.CCDRigError, match=words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))

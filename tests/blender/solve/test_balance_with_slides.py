@@ -1,35 +1,11 @@
-"""Balance, slides, limits and poles in one rig: by the command line, undone, and to the bit."""
+"""Balance, slides, limits and poles in one rig: undone, and to the bit."""
 
 from __future__ import annotations
-
-import json
 
 import bpy
 import pytest
 import rigs
 from balanced_rigs import everything
-
-
-def test_saved_opened_and_baked_by_the_command_line_alike(ext, bake, channels, tmp_path):
-    rig = everything()
-    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 5
-    shot, out, told = (tmp_path / name for name in ("shot.blend", "out.blend", "report.json"))
-    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, smoothness=0.0))
-    keys = {
-        (c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points]
-        for c in channels.fcurves_of(rig)
-    }
-    assert any("location" in path for path, _ in keys)
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    words = ["--output", str(out), "--report", str(told), "--smoothness", "0", "--quiet"]
-    assert cli.main(["bake", str(shot), *words]) == 0
-    again = json.loads(told.read_text())
-    assert [row["angle"] for row in again["entries"]] == [row.angle for row in report.entries]
-    assert max(row["angle"] for row in again["entries"]) > 0.0
-    bpy.ops.wm.open_mainfile(filepath=str(out))
-    found = channels.fcurves_of(bpy.data.objects["Rig"])
-    assert {(c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points] for c in found} == keys
 
 
 def test_undo_takes_slides_and_balance_back():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 import bpy
@@ -71,7 +70,7 @@ def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):
 
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
-def test_keys_that_come_from_planted_feet_are_no_animation(ext, bake, destination):
+def test_keys_that_come_from_planted_feet_are_no_animation(bake, destination):
     """A second bake does what the first one did."""
     rig = standing()
     rig.ccd_rig.constraints["Hips"].enabled = False
@@ -138,23 +137,6 @@ def test_advice(checks):
     assert any("'Look' goes up to bone 'hips', which keeps its animation" in each for each in words)
     assert any("locked, so it cannot be held" in each for each in words)
     assert not any("carries the figure over" in each for each in words)
-
-
-def test_the_command_line(ext, tmp_path):
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    leaning()
-    path, report = str(tmp_path / "lean.blend"), tmp_path / "report.json"
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    for words, mode, replaced in (
-        ((), "KEEP_ANIMATION", False),
-        (("--body", "keep"), "KEEP_ANIMATION", False),
-        (("--body", "follow"), "FOLLOW_FEET", True),
-    ):
-        assert cli.main(["bake", path, "--frames", "1-40", "--report", str(report), *words]) == 0
-        found = json.loads(report.read_text())["body"]
-        assert (found["bone"], found["mode"], found["keys_replaced"]) == ("hips", mode, replaced)
-        assert (found["moved_frames"] > 0) == (mode == "KEEP_ANIMATION")
-    assert cli.main(["bake", path, "--report", str(report), "--body", "feet"]) == 2
 
 
 class Lines:

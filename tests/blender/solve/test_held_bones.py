@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import random
 
@@ -217,31 +216,3 @@ def test_solve_holds_the_feet(ext):
     for k, side in enumerate("LR"):
         assert np.abs(np.array(seen.pose.bones[f"foot.{side}"].matrix) - before[k]).max() < STILL
     assert (seen.pose.bones["hips"].head - Vector((0.03, -0.05, 0.8))).length < STILL
-
-
-def test_saved_and_loaded(bake, tmp_path):
-    rig = standing()
-    first = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    path = str(tmp_path / "walk.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    rig = bpy.data.objects["Walker"]
-    assert [row.kind for row in rig.ccd_rig.constraints] == ["PLANT", "PLANT", "REACH"]
-    again = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    assert len(first.foot_slips) == len(again.foot_slips) == 2
-
-
-def test_the_command_line_reports_slides(ext, tmp_path):
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    standing()
-    path = str(tmp_path / "stand.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    out, report = tmp_path / "out.blend", tmp_path / "report.json"
-    words = ["bake", path, "--frames", "1-6", "--output", str(out), "--report", str(report), "--strict"]
-    assert cli.main(words) == 0
-    found = json.loads(report.read_text())
-    assert [slid["constraint"] for slid in found["foot_slips"]] == ["Plant L", "Plant R"]
-    assert all(slid["played_distance"] < STILL for slid in found["foot_slips"])
-    bpy.ops.wm.open_mainfile(filepath=str(out))
-    feet = played(bpy.data.objects["Walker"], ["foot.L", "foot.R"], range(1, 7))
-    assert_still(feet, range(1, 7), {"L": [(1, 6)], "R": [(1, 6)]})

@@ -318,7 +318,7 @@ def test_of_two_that_plant_a_bone_the_first_holds_it(bake):
     assert first.played_distance < SLIP
 
 
-def test_moving_object(ext, bake):
+def test_moving_object(bake):
     """Feet are held in the world while the object takes the body along."""
     rig = leaning(lean=0.1)
     for frame, way in ((1, 0.0), (20, -0.2)):

@@ -10,6 +10,7 @@ import pytest
 import rigs
 import walks
 from mathutils import Quaternion, Vector
+from playing import angles, rotations
 from walks import select
 
 SLIP, ON = 1e-3, 2e-3  # [m] what a planted bone may slide, and be off the surface
@@ -32,13 +33,7 @@ def stand_on(rig, thing):
 
 
 def plant(rig, tip, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.kind = tip, tip, "PLANT"
-    row.chain_length = [bone.name for bone in rig.pose.bones[tip].parent_recursive].index("hips") + 2
-    row.plant_on_ground = True
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
+    return walks.plant(rig, tip, **{"plant_on_ground": True, **fields})
 
 
 def planted_rows(rig, tip, frames):
@@ -78,12 +73,8 @@ LEGS = [f"{name}.{side}" for name in ("thigh", "shin", "foot", "toe") for side i
 
 def largest_turn(rig, frames):
     """Degrees of the largest turn of a leg's bone from a frame to the next, against its parent."""
-    poses = []
-    for frame in frames:
-        bpy.context.scene.frame_set(frame)
-        poses.append([rig.pose.bones[name].rotation_quaternion.normalized()[:] for name in LEGS])
-    cosines = np.abs((np.array(poses[1:]) * np.array(poses[:-1])).sum(axis=-1))
-    return float(np.degrees(2.0 * np.arccos(np.clip(cosines, 0.0, 1.0))).max())
+    turns = rotations(rig, frames)[:, [rig.pose.bones.find(name) for name in LEGS]]
+    return math.degrees(angles(turns[1:], turns[:-1]).max())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +139,7 @@ def test_the_lift_of_a_body_is_the_mean_of_its_feet(ext):
 
 
 @pytest.mark.parametrize("degrees", [12.0, 60.0])
-def test_a_whole_foot_is_turned_to_the_slope_up_to_the_steepest(ext, bake, degrees):
+def test_a_whole_foot_is_turned_to_the_slope_up_to_the_steepest(bake, degrees):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 3
     for frame in (1, 3):
@@ -173,7 +164,7 @@ def test_a_whole_foot_is_turned_to_the_slope_up_to_the_steepest(ext, bake, degre
     assert abs(on) < (ON if degrees < 30 else 0.2)
 
 
-def test_a_foot_goes_along_with_ground_that_moves(ext, bake):
+def test_a_foot_goes_along_with_ground_that_moves(bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 11
     thing = plane("Lift", lambda x, y: 0.0)
@@ -250,7 +241,7 @@ def test_solve_reads_the_ground_of_a_remapped_scene_where_it_is_shown():
 
 
 @pytest.mark.parametrize("kind", ["MESH", "CURVE"])
-def test_hidden_ground_is_read_frame_by_frame(ext, bake, kind):
+def test_hidden_ground_is_read_frame_by_frame(bake, kind):
     """Hidden by its monitor icon: Blender does not evaluate it in the scene by itself."""
     rig, scene = squatting((1, 11)), bpy.context.scene
     thing = lift({1: -0.05, 11: 0.05})
@@ -276,7 +267,7 @@ def test_hidden_ground_is_read_frame_by_frame(ext, bake, kind):
     np.testing.assert_allclose(hidden, shown, atol=SLIP)
 
 
-def test_the_ground_at_rest_is_that_of_the_first_frame_whatever_frame_is_shown(ext, bake):
+def test_the_ground_at_rest_is_that_of_the_first_frame_whatever_frame_is_shown(bake):
     """The armature object sinks by its keys: feet stay down where it stood as the range began."""
     scene, height = bpy.context.scene, None
     for shown in (1, 11):
@@ -293,7 +284,7 @@ def test_the_ground_at_rest_is_that_of_the_first_frame_whatever_frame_is_shown(e
         bpy.data.objects.remove(rig)
 
 
-def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
+def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(bake):
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start = scene.frame_end = 1
     rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
@@ -325,7 +316,7 @@ def test_a_ground_that_is_not_chosen_is_told(ext, bake):
 
 
 @pytest.mark.parametrize("on_ground", [True, False])
-def test_a_foot_that_comes_down_from_hips_too_high_takes_these_down_as_far_as_it_must(ext, bake, on_ground):
+def test_a_foot_that_comes_down_from_hips_too_high_takes_these_down_as_far_as_it_must(bake, on_ground):
     """What does not come down with the body, the ground's height or an animated one, is not moved by it."""
     rig, scene = walks.figure(), bpy.context.scene
     frames = range(1, 31)
@@ -353,7 +344,7 @@ def test_a_foot_that_comes_down_from_hips_too_high_takes_these_down_as_far_as_it
             assert np.abs(feet[down, k, 2] - rest).max() < ON
 
 
-def test_a_second_bake_turns_a_bone_over_the_slope_no_further(ext, bake):
+def test_a_second_bake_turns_a_bone_over_the_slope_no_further(bake):
     """Without Rotation the bone turns as it is animated, over the slope: as before the first bake."""
     rig, scene = walks.figure(), bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 5
@@ -467,7 +458,7 @@ def surface(thing, place):
     return on.z
 
 
-def test_a_leg_that_something_else_moves_is_not_lifted(ext, bake):
+def test_a_leg_that_something_else_moves_is_not_lifted(bake):
     """The target of its Reach says where it swings."""
     rig, scene = walks.figure(), bpy.context.scene
     rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
@@ -478,8 +469,7 @@ def test_a_leg_that_something_else_moves_is_not_lifted(ext, bake):
         row.influence = float(frame < 4)
         row.keyframe_insert("influence", frame=frame)
     target = rigs.empty("Target", rig.data.bones["foot.L"].head_local)
-    reach = rig.ccd_rig.constraints.add()
-    reach.name, reach.tip, reach.target, reach.chain_length, reach.use_tail = "R", "foot.L", target, 3, False
+    rigs.reach(rig, "foot.L", target, "R", chain_length=3, use_tail=False)
     rigs.update()
     bake.bake(scene, rig, bake.BakeSettings(1, 12))
     feet = walks.heads(rig, ("foot.L",), range(1, 13))[:, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import bpy
 import numpy as np
 import pytest
@@ -17,13 +19,15 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_walk_keeps_planted_feet_still(ext, bake, place):
+def test_walk_keeps_planted_feet_still(ext, channels, bake, place):
     rig = walker(PLACES[place])
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 72))
     assert report.unsolved_count() == 0, report.summary()
     seen = played(rig, ["foot.L", "foot.R", "hips"], WALK)
     assert_still(seen, WALK, stances())
     assert {slid.constraint for slid in report.foot_slips} == {"Plant L", "Plant R"}
+    told = json.loads(report.to_json())["foot_slips"]
+    assert [slid["played_distance"] for slid in told] == [slid.played_distance for slid in report.foot_slips]
     for slid in report.foot_slips:
         assert slid.distance < STILL
         assert slid.played_distance < STILL
@@ -33,7 +37,7 @@ def test_walk_keeps_planted_feet_still(ext, bake, place):
     way = seen[-1, 2, :3, 3] - seen[0, 2, :3, 3]
     assert np.linalg.norm(way) > 1.0  # it walked
     # The figure is carried by the hips; the bone above them stays where it is.
-    paths = {curve.data_path for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+    paths = {curve.data_path for curve in channels.fcurves_of(rig)}
     assert 'pose.bones["hips"].location' in paths
     assert not any('"root"' in path for path in paths)
     limits_hold(ext, rig, WALK)

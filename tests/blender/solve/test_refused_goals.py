@@ -8,42 +8,29 @@ import bpy
 import pytest
 import rigs
 from goal_arms import leg
+from rigs import setting
+
+ROW = "ccd_rig.constraints[0]"
 
 
-def pole_in_chain(rig, row):
-    row.pole_target, row.pole_bone = rig, "shin"
-
-
-def pole_hangs_on_chain(rig, row):
+def pole_hangs_on_chain(rig):
+    row = rig.ccd_rig.constraints[0]
     row.pole_target.parent, row.pole_target.parent_type, row.pole_target.parent_bone = rig, "BONE", "thigh"
 
 
-def pole_is_the_rig(rig, row):
-    row.pole_target = rig
-
-
-def pole_of_one_bone(rig, row):
-    row.chain_length = 1
-
-
-def pole_of_one_bone_before_the_head(rig, row):
-    row.use_tail = False
-
-
-def pole_bone_is_gone(rig, row):
+def pole_bone_is_gone(rig):
+    row = rig.ccd_rig.constraints[0]
     row.pole_target, row.pole_bone = rigs.chain(2, name="Other"), "nowhere"
 
 
-def pole_is_nowhere(rig, row):
+def pole_is_nowhere(rig):
+    row = rig.ccd_rig.constraints[0]
     row.pole_target.animation_data_clear()
     row.pole_target.location = (math.nan, 0, 0)
 
 
-def asks_for_nothing(rig, row):
-    row.use_position = False
-
-
-def flat_target(rig, row):
+def flat_target(rig):
+    row = rig.ccd_rig.constraints[0]
     row.rotation, row.pole_target = "ORIENTATION", None
     row.target.scale = (1, 0, 1)
 
@@ -51,20 +38,23 @@ def flat_target(rig, row):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (pole_in_chain, "pole bone 'shin' moves with the chain"),
+        (
+            lambda rig: setting(ROW, pole_target=rig, pole_bone="shin")(rig),
+            "pole bone 'shin' moves with the chain",
+        ),
         (pole_hangs_on_chain, "pole moves with the chain.*thigh"),
-        (pole_is_the_rig, "the pole is the armature itself"),
-        (pole_of_one_bone, "pole needs a chain of two bones"),
-        (pole_of_one_bone_before_the_head, "pole needs a chain of two bones"),
+        (lambda rig: setting(ROW, pole_target=rig)(rig), "the pole is the armature itself"),
+        (setting(ROW, chain_length=1), "pole needs a chain of two bones"),
+        (setting(ROW, use_tail=False), "pole needs a chain of two bones"),
         (pole_bone_is_gone, "'nowhere'"),
         (pole_is_nowhere, "pole 'Knee' has a place that is not a number"),
-        (asks_for_nothing, "asks for nothing"),
+        (setting(ROW, use_position=False), "asks for nothing"),
         (flat_target, "scale of 0"),
     ],
 )
 def test_what_cannot_be_is_said(bake, errors, spoil, words):
-    rig, row = leg()
-    spoil(rig, row)
+    rig, _ = leg()
+    spoil(rig)
     rigs.update()
     before = len(bpy.data.actions)
     with pytest.raises(errors.CCDRigError, match=words) as caught:
@@ -74,9 +64,7 @@ def test_what_cannot_be_is_said(bake, errors, spoil, words):
     assert rig.animation_data is None
 
 
-def test_warnings(ext):
-    checks = ext.module("ccd_rig.blender.checks")
-
+def test_warnings(checks):
     def warned():
         return [p.message for p in checks.problems(rig, bpy.context.scene) if p.severity == "WARNING"]
 

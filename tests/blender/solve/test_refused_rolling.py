@@ -8,11 +8,12 @@ import bpy
 import pytest
 import rigs
 from mathutils import Quaternion
+from rigs import setting
 from rolling import DOWN, bend, hinge, kneecap, leg, roll
 
-
-def first(rig):
-    return rig.pose.bones["shin"].ccd_rig.coupled_offsets[0]
+SHIN = 'pose.bones["shin"]'
+OFFSET = f"{SHIN}.ccd_rig.coupled_offsets[0]"
+FOOT = 'ccd_rig.constraints["Foot"]'
 
 
 def connected(rig):
@@ -20,59 +21,23 @@ def connected(rig):
         bones["shin"].use_connect = True
 
 
-def locked(rig):
-    rig.pose.bones["shin"].lock_location = (True, True, False)
-
-
-def slides_too(rig):
-    rig.pose.bones["shin"].ccd_rig.use_slide = (False, True, False)
-
-
-def no_such_driver(rig):
-    first(rig).driver = "calf"
-
-
-def child_drives(rig):
-    first(rig).driver = "foot"
-
-
 def driver_beyond(rig):
     hinge(rig.pose.bones["thigh"], -1.0, 1.0)
-    first(rig).driver = "thigh"
+    rig.path_resolve(OFFSET).driver = "thigh"
     rig.ccd_rig.constraints["Foot"].chain_length = 2
-
-
-def driver_without_hinge(rig):
-    first(rig).driver = "thigh"
 
 
 def whole_turn(rig):
     hinge(rig.pose.bones["shin"], -3.2, 3.2)
 
 
-def locked_driver(rig):
-    rig.pose.bones["shin"].lock_rotation = (True,) * 3
-
-
 def one_point(rig):
-    while len(first(rig).points) > 1:
-        first(rig).points.remove(0)
-
-
-def not_a_number(rig):
-    first(rig).points[2].shift = math.nan
+    while len(rig.path_resolve(OFFSET).points) > 1:
+        rig.path_resolve(OFFSET).points.remove(0)
 
 
 def same_angle(rig):
-    first(rig).points[2].angle = first(rig).points[1].angle
-
-
-def no_axis(rig):
-    first(rig).axis = (0, 0, 0)
-
-
-def axis_no_number(rig):
-    first(rig).axis = (0, math.nan, 0)
+    rig.path_resolve(OFFSET).points[2].angle = rig.path_resolve(OFFSET).points[1].angle
 
 
 def driven(rig):
@@ -84,39 +49,38 @@ def driven_follower(rig):
     rig.pose.bones["cap"].driver_add("location", 2).driver.expression = "0.1"
 
 
-def max_extension(rig):
-    rig.ccd_rig.constraints["Foot"].max_extension = 0.9
-
-
-def two_bones(rig):
-    rig.ccd_rig.constraints["Foot"].method = "TWO_BONE"
-
-
 def planted(rig):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.kind, row.chain_length = "Plant", "foot", "PLANT", 4
+    rigs.reach(rig, "foot", None, "Plant", kind="PLANT", chain_length=4)
     rig.pose.bones["hips"].ccd_rig.use_slide = (False,) * 3
 
 
 REFUSED = {
     connected: "'shin' has a coupled offset but is connected",
-    locked: "'shin' has a coupled offset but its location is locked on Y",
-    slides_too: "'shin' slides along Y, where a coupled offset says its location",
-    no_such_driver: "'shin', coupled offset 1: its driver 'calf' is not in armature 'Rig'",
-    child_drives: "its driver 'foot' must be the bone itself or one of its parents",
+    setting(
+        SHIN, lock_location=(True, True, False)
+    ): "'shin' has a coupled offset but its location is locked on Y",
+    setting(
+        f"{SHIN}.ccd_rig", use_slide=(False, True, False)
+    ): "'shin' slides along Y, where a coupled offset says its location",
+    setting(OFFSET, driver="calf"): "'shin', coupled offset 1: its driver 'calf' is not in armature 'Rig'",
+    setting(OFFSET, driver="foot"): "its driver 'foot' must be the bone itself or one of its parents",
     driver_beyond: "its driver 'thigh' is in no chain that is solved: raise the chain length",
-    driver_without_hinge: "its driver 'thigh' needs a hinge of less than a full turn",
+    setting(OFFSET, driver="thigh"): "its driver 'thigh' needs a hinge of less than a full turn",
     whole_turn: "its driver 'shin' needs a hinge of less than a full turn",
-    locked_driver: "its driver 'shin' has its rotation locked",
+    setting(SHIN, lock_rotation=(True,) * 3): "its driver 'shin' has its rotation locked",
     one_point: "'shin', coupled offset 1: its curve has 1 points",
-    not_a_number: "'shin', coupled offset 1: a point of its curve is not a number",
+    setting(
+        f"{OFFSET}.points[2]", shift=math.nan
+    ): "'shin', coupled offset 1: a point of its curve is not a number",
     same_angle: "'shin', coupled offset 1: two points of its curve are at 68.75°",
-    no_axis: "'shin', coupled offset 1: its axis is zero",
-    axis_no_number: "'shin', coupled offset 1: .*nan",
+    setting(OFFSET, axis=(0, 0, 0)): "'shin', coupled offset 1: its axis is zero",
+    setting(OFFSET, axis=(0, math.nan, 0)): "'shin', coupled offset 1: .*nan",
     driven: r"'shin': location\[1\] has a driver",
     driven_follower: r"'cap': location\[2\] has a driver",
-    max_extension: "'Foot': Max Extension is below 1, but bone 'shin' has a coupled offset",
-    two_bones: "bone 'shin' has coupled offsets.*choose Loop",
+    setting(
+        FOOT, max_extension=0.9
+    ): "'Foot': Max Extension is below 1, but bone 'shin' has a coupled offset",
+    setting(FOOT, method="TWO_BONE"): "bone 'shin' has coupled offsets.*choose Loop",
     planted: "'Plant': bone 'shin' has a coupled offset",
 }
 

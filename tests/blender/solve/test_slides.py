@@ -8,6 +8,7 @@ import pytest
 import rigs
 from balanced_rigs import FLOAT32, FRAMES, PLACES, PLAYED, SOLVE, along, crane, key, keyed, played
 from mathutils import Vector
+from rigs import setting
 
 
 @pytest.mark.parametrize("local", [True, False])
@@ -111,25 +112,21 @@ def test_three_slides_carry_a_bone_that_does_not_turn(bake, channels, local, pla
     assert np.ptp(locations, axis=0).min() > 0.05
 
 
-def connected(rig, bone):
+def connected(rig):
     with rigs.edit_bones(rig) as bones:
         bones["mast"].use_connect = True
 
 
-def locked(rig, bone):
-    bone.lock_location[1] = True
+def locked(rig):
+    rig.pose.bones["mast"].lock_location[1] = True
 
 
-def backwards(rig, bone):
-    bone.ccd_rig.slide_lower[1] = 2.0
+def backwards(rig):
+    rig.pose.bones["mast"].ccd_rig.slide_lower[1] = 2.0
 
 
-def locked_quaternion(rig, bone):
-    bone.lock_rotation = (True, True, False)
-
-
-def driven(rig, bone):
-    bone.driver_add("location", 1).driver.expression = "0.1"
+def driven(rig):
+    rig.pose.bones["mast"].driver_add("location", 1).driver.expression = "0.1"
 
 
 @pytest.mark.parametrize(
@@ -138,15 +135,17 @@ def driven(rig, bone):
         (connected, "'mast' slides but is connected"),
         (locked, "'mast' slides but its location is locked on Y"),
         (backwards, "'mast', slide: Y Min"),
-        (locked_quaternion, "'mast' has rotation locked on X and Y in a mode without Euler angles"),
+        (
+            setting('pose.bones["mast"]', lock_rotation=(True, True, False)),
+            "'mast' has rotation locked on X and Y in a mode without Euler angles",
+        ),
         (driven, r"'mast': location\[1\] has a driver"),
     ],
 )
-def test_what_cannot_slide_is_said(ext, bake, errors, spoil, words):
+def test_what_cannot_slide_is_said(bake, checks, errors, spoil, words):
     rig, _, _ = crane()
-    spoil(rig, rig.pose.bones["mast"])
+    spoil(rig)
     rigs.update()
-    checks = ext.module("ccd_rig.blender.checks")
     assert any(p.severity == "ERROR" for p in checks.problems(rig, bpy.context.scene))
     with pytest.raises(errors.CCDRigError, match="(?i)" + words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))

@@ -51,7 +51,9 @@ def test_saved_and_opened_again(ext, tmp_path):
     assert len(before) == 2
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "leg.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "leg.blend"))
-    assert settings(bpy.data.objects["Rig"], ["shin"])["shin"]["coupled_offsets"] == before
+    rig = bpy.data.objects["Rig"]
+    assert settings(rig, ["shin"])["shin"]["coupled_offsets"] == before
+    assert [row.name for row in rig.pose.bones["shin"].ccd_rig.coupled_offsets] == ["Offset 1", "Offset 2"]
 
 
 def test_undo_takes_an_offset_and_its_shift_back():

@@ -8,24 +8,10 @@ import pytest
 import rigs
 import walks
 from mathutils import Vector
-from walks import select
+from walks import plant, select
 
 SLIP = 1e-3  # [m] what a planted bone may slide
 SAME = 1e-4  # [m] of places that should be those of the animation
-
-
-def plant(rig, tip, spans=(), **fields):
-    """A Plant up to the hips, on in these spans of frames, or always."""
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.kind = tip, tip, "PLANT"
-    row.chain_length = [bone.name for bone in rig.pose.bones[tip].parent_recursive].index("hips") + 2
-    for field, value in fields.items():
-        setattr(row, field, value)
-    for frame in range(1, bpy.context.scene.frame_end + 1) if spans else ():
-        row.influence = float(any(a <= frame <= b for a, b in spans))
-        row.keyframe_insert("influence", frame=frame)
-    rigs.update()
-    return row
 
 
 def runs(row, frames):
@@ -100,14 +86,14 @@ def test_a_walk_through_the_world_goes_as_far_as_before(ext, bake):
         ),
     ],
 )
-def test_a_body_that_cannot_walk_on_is_refused(ext, bake, spoil, words):
+def test_a_body_that_cannot_walk_on_is_refused(ext, errors, bake, spoil, words):
     rig = walks.walk(ext)
     plant(rig, "toe.L")
     rig.ccd_rig.body = "WALK_ON"
     spoil(rig)
     rigs.update()
     before = rig.animation_data.action.name
-    with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match=words):
+    with pytest.raises(errors.CCDRigError, match=words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 25))
     assert rig.animation_data.action.name == before
 
@@ -136,7 +122,7 @@ def test_in_place_feet_held_along_the_ground_alone_never_lift_the_body(ext, bake
 
 @pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
 @pytest.mark.parametrize("part", ["plant_ground", "plant_height", "plant_rotation"])
-def test_each_part_is_held_alone(ext, bake, part, solver):
+def test_each_part_is_held_alone(bake, part, solver):
     """The foot drifts, rises and turns a little; what is not held plays as it is animated."""
     rig = walks.figure()
     rig.ccd_rig.solver.solver = solver
@@ -173,10 +159,10 @@ def test_each_part_is_held_alone(ext, bake, part, solver):
         assert np.abs(played - still).max() < 2e-3, name
 
 
-def test_a_plant_that_holds_nothing_is_refused(ext, bake):
+def test_a_plant_that_holds_nothing_is_refused(ext, errors, bake):
     rig = walks.walk(ext)
     plant(rig, "toe.L", plant_ground=False, plant_height=False, plant_rotation=False)
-    with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match="holds no part of its bone"):
+    with pytest.raises(errors.CCDRigError, match="holds no part of its bone"):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 25))
 
 

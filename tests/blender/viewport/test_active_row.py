@@ -61,8 +61,8 @@ def test_the_bone_follows_the_row(ext, rig, row, bone):
     assert rig.ccd_rig.active_index == row
 
 
-def test_a_bone_of_the_active_chain_keeps_its_row(ext, rig):
-    ext.module("ccd_rig.blender.properties.constraint_list").add(rig, "whole", "hand.R")
+def test_a_bone_of_the_active_chain_keeps_its_row(rows, rig):
+    rows.add(rig, "whole", "hand.R")
     settle(rig)
     choose(rig, "spine")
     settle(rig)
@@ -77,18 +77,17 @@ def test_a_bone_of_the_active_chain_keeps_its_row(ext, rig):
     assert rig.ccd_rig.active_index == 3
 
 
-def test_removing_moving_and_renaming_a_row_leave_the_bone(ext, rig):
-    module = ext.module("ccd_rig.blender.properties.constraint_list")
+def test_removing_moving_and_renaming_a_row_leave_the_bone(rows, rig):
     choose(rig, "arm.L")
     settle(rig)
-    module.move(rig, 0, 1)
+    rows.move(rig, 0, 1)
     settle(rig)
     assert rig.data.bones.active.name == "arm.L"
     assert rig.ccd_rig.active_index == 1
     rig.ccd_rig.constraints[1].name = "Other"
     settle(rig)
     assert rig.data.bones.active.name == "arm.L"
-    module.remove(rig, 1)
+    rows.remove(rig, 1)
     settle(rig)
     assert rig.data.bones.active.name == "arm.L"
 

@@ -7,6 +7,7 @@ import dataclasses
 import bpy
 import pytest
 import rigs
+from operator_calls import set_up
 
 
 @pytest.fixture
@@ -82,9 +83,7 @@ def test_set_up_figure_starts_from_what_was_chosen_unless_asked(ext, chosen):
 
 def test_a_script_that_says_nothing_gets_the_defaults(ext, chosen):
     chosen.figure.poles = True
-    rig = rigs.metarig("basic_human")
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rig = set_up(rigs.metarig("basic_human"))
     assert not any(row.pole_target for row in rig.ccd_rig.constraints)
 
 

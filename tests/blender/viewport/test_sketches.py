@@ -83,13 +83,13 @@ def test_a_gap_is_in_the_worlds_metres(ext, rig):
     assert reach_of(ext, rig, row).gap == pytest.approx(2.0, abs=FLOAT32)
 
 
-def test_no_gap_is_told_where_bones_shift_or_feet_carry_the_root(ext, rig):
+def test_no_gap_is_told_where_bones_shift_or_feet_carry_the_root(ext, rows, rig):
     row = reach_row(ext, rig, (0.0, 0.0, 5.0))
     rig.pose.bones["bone_1"].ccd_rig.use_slide = (False, True, False)
     assert reach_of(ext, rig, row).gap == 0.0
     rig.pose.bones["bone_1"].ccd_rig.use_slide = (False, False, False)
     assert reach_of(ext, rig, row).gap > 0.0
-    plant = ext.module("ccd_rig.blender.properties.constraint_list").add(rig, "Plant", "bone_1")
+    plant = rows.add(rig, "Plant", "bone_1")
     plant.kind = "PLANT"
     assert reach_of(ext, rig, row).gap == 0.0
     plant.enabled = False
@@ -135,8 +135,8 @@ def test_the_active_chain_is_tinted(ext, rig):
     assert sorted(round(end.z, 3) for end in ends) == [1.0, 2.0, 2.0, 3.0]
 
 
-def test_planted_bones_are_marked_while_they_are_planted(ext, rig):
-    plant = ext.module("ccd_rig.blender.properties.constraint_list").add(rig, "Plant", "bone_2")
+def test_planted_bones_are_marked_while_they_are_planted(ext, rows, rig):
+    plant = rows.add(rig, "Plant", "bone_2")
     plant.kind = "PLANT"
     assert sketched_rows(ext, rig).faces
     plant.influence = 0.4

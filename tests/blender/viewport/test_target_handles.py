@@ -304,7 +304,7 @@ def test_a_pole_that_something_else_moves_stays(ext, rig):
 
 
 @pytest.mark.parametrize("make", [plain, control_bone])
-def test_auto_keying_keys_what_was_moved(ext, rig, make):
+def test_auto_keying_keys_what_was_moved(ext, channels, rig, make):
     row = make(rig)
     if not row.target_bone:
         row.target.lock_location = (True,) * 3  # so that the offset is moved
@@ -315,7 +315,7 @@ def test_auto_keying_keys_what_was_moved(ext, rig, make):
     grip.move(SHIFT)
     insert = ext.module("ccd_rig.blender.keys.auto_keys").insert
     assert insert(bpy.context, grip.changed()) == ""
-    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    curves = channels.fcurves_of(rig)
     path = 'pose.bones["control"].location' if row.target_bone else "ccd_rig.constraints[0].offset"
     assert {curve.data_path for curve in curves} == {path}
     settings.use_keyframe_insert_auto = False

@@ -18,6 +18,17 @@ BALLS = ("toe.L", "toe.R")
 FPS = 24.0
 
 
+@pytest.fixture
+def walk(ext):
+    return ext.module("ccd_rig.blender.walk")
+
+
+def done_of(walk, rig, path=None, choice=None):
+    """A walk along a curve with the rig's choices, or with others."""
+    rig.ccd_rig.walk.curve = path = path or rig.ccd_rig.walk.curve
+    return walk.walk_along(bpy.context.scene, rig, path, choice or walk.choice_of(rig))
+
+
 def play(channels, rig, action):
     channels.assign(rig, action, channels.slot_for(action, rig))
 
@@ -40,6 +51,11 @@ def rests(points, low):
     return [slice(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= 5]
 
 
+def largest_slide(points, runs):
+    """Farthest that a point goes along an axis in one of these runs of rows."""
+    return max(np.ptp(points[rows], axis=0).max() for rows in runs)
+
+
 def test_a_figure_walks_along_a_line_and_its_feet_rest(ext):
     rig = walks.walk(ext)
     cycle = rig.animation_data.action
@@ -55,7 +71,7 @@ def test_a_figure_walks_along_a_line_and_its_feet_rest(ext):
     for k in range(2):
         found = rests(balls(rig)[:, k], np.full(len(hips), 0.03))
         assert len(found) >= 5
-        assert max(np.ptp(balls(rig)[rows, k], axis=0).max() for rows in found) < 5e-4
+        assert largest_slide(balls(rig)[:, k], found) < 5e-4
     assert "footfalls" in rig.ccd_rig.walk.report
 
 
@@ -162,15 +178,12 @@ def test_it_walks_over_hills_of_a_mesh_with_modifiers(ext):
         heights = np.concatenate([(points[rows, k, 2] - below[rows, k]) for rows in found])
         # The ball's joint is 2 cm above the ground; facets are up to 5 mm off the wave.
         assert heights.min() > 0.013 and heights.max() < 0.029
-        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+        assert largest_slide(points[:, k], found) < 5e-4
 
 
 def test_feet_go_up_with_a_lift(ext):
     rig = walks.walk(ext)
-    ground = terrain(lambda x, y: 0.0, count=4)
-    for frame, z in ((1, 0.0), (150, 0.6)):
-        ground.location.z = z
-        ground.keyframe_insert("location", frame=frame)
+    ground = rigs.keyed(terrain(lambda x, y: 0.0, count=4), {1: (0.0, 0.0, 0.0), 150: (0.0, 0.0, 0.6)})
     walk_along(rig, curve(*LINE), ground=ground)
     frames = frames_of(rig)
     heights = []
@@ -188,42 +201,19 @@ def is_raised(rig):
     assert (np.abs(np.sort(points, axis=0)[: len(points) // 3] - 0.22) < 1e-3).all()
 
 
-@pytest.mark.parametrize("kind", ["collection", "nested", "points"])
-def test_instances_are_ground(ext, kind):
-    """Of a collection that an empty shows, of one that shows another, and of modifiers."""
-    rig, tile = walks.walk(ext), terrain(lambda x, y: 0.0, "Tile", -1.0, 1.0, 3)
-    bpy.context.scene.collection.objects.unlink(tile)
-    if kind == "points":
-        data = bpy.data.meshes.new("Points")
-        data.from_pydata([(2.0 * i, 2.0 * j, 0.2) for i in range(-2, 3) for j in range(-4, 3)], [], [])
-        ground = rigs.link(data, "Points")
-        ground.modifiers.new("Tiles", "NODES").node_group = on_points(tile)
-    else:
-        shown = bpy.data.collections.new("Tiles")
-        for i in range(-2, 3):
-            for j in range(-4, 3):
-                each = tile.copy()
-                each.location.xy = 2.0 * i, 2.0 * j
-                shown.objects.link(each)
-        for _ in range(2 if kind == "nested" else 1):
-            ground = bpy.data.objects.new("Floor", None)
-            ground.instance_type, ground.instance_collection = "COLLECTION", shown
-            shown = bpy.data.collections.new("Floors")
-            shown.objects.link(ground)
-        ground.location.z = 0.2
-        bpy.context.scene.collection.objects.link(ground)
-    walk_along(rig, curve(*LINE), ground=ground)
-    is_raised(rig)
+def geometry_nodes(name):
+    """A node group, and where its geometry comes in and goes out."""
+    group = bpy.data.node_groups.new(name, "GeometryNodeTree")
+    for side in ("INPUT", "OUTPUT"):
+        group.interface.new_socket("Geometry", in_out=side, socket_type="NodeSocketGeometry")
+    return group, group.nodes.new("NodeGroupInput"), group.nodes.new("NodeGroupOutput")
 
 
 def on_points(tile):
     """A node group that shows an object at each vertex."""
-    group = bpy.data.node_groups.new("Tiles", "GeometryNodeTree")
-    for side in ("INPUT", "OUTPUT"):
-        group.interface.new_socket("Geometry", in_out=side, socket_type="NodeSocketGeometry")
-    add, join = group.nodes.new, group.links.new
-    source, end, at = add("NodeGroupInput"), add("NodeGroupOutput"), add("GeometryNodeInstanceOnPoints")
-    shown = add("GeometryNodeObjectInfo")
+    group, source, end = geometry_nodes("Tiles")
+    join = group.links.new
+    at, shown = (group.nodes.new(f"GeometryNode{kind}") for kind in ("InstanceOnPoints", "ObjectInfo"))
     shown.inputs["Object"].default_value = tile
     join(source.outputs[0], at.inputs["Points"])
     join(shown.outputs["Geometry"], at.inputs["Instance"])
@@ -231,13 +221,43 @@ def on_points(tile):
     return group
 
 
+def instance_of(collection, height=0.0):
+    """An empty that shows a collection."""
+    shown = bpy.data.objects.new("Shown", None)
+    shown.instance_type, shown.instance_collection, shown.location.z = "COLLECTION", collection, height
+    return shown
+
+
+@pytest.mark.parametrize("kind", ["collection", "nested", "points"])
+def test_instances_are_ground(ext, kind):
+    """Of a collection that an empty shows, of one that shows another, and of modifiers."""
+    rig, tile = walks.walk(ext), terrain(lambda x, y: 0.0, "Tile", -1.0, 1.0, 3)
+    bpy.context.scene.collection.objects.unlink(tile)
+    places = [(2.0 * i, 2.0 * j, 0.2) for i in range(-2, 3) for j in range(-4, 3)]
+    if kind == "points":
+        data = bpy.data.meshes.new("Points")
+        data.from_pydata(places, [], [])
+        ground = rigs.link(data, "Points")
+        ground.modifiers.new("Tiles", "NODES").node_group = on_points(tile)
+    else:
+        tiles, floors = bpy.data.collections.new("Tiles"), bpy.data.collections.new("Floors")
+        for place in places:
+            each = tile.copy()
+            each.location.xy = place[:2]
+            tiles.objects.link(each)
+        floors.objects.link(instance_of(tiles))
+        ground = instance_of(floors if kind == "nested" else tiles, 0.2)
+        bpy.context.scene.collection.objects.link(ground)
+    walk_along(rig, curve(*LINE), ground=ground)
+    is_raised(rig)
+
+
 def test_a_collection_of_instances_is_ground(ext):
     rig, floor = walks.walk(ext), terrain(lambda x, y: 0.0, "Floor")
     inside, grounds = bpy.data.collections.new("Inside"), bpy.data.collections.new("Grounds")
     bpy.context.scene.collection.objects.unlink(floor)
     inside.objects.link(floor)
-    shown = bpy.data.objects.new("Shown", None)
-    shown.instance_type, shown.instance_collection, shown.location.z = "COLLECTION", inside, 0.2
+    shown = instance_of(inside, 0.2)
     grounds.objects.link(shown)
     bpy.context.scene.collection.children.link(grounds)
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.collection = "COLLECTION", grounds
@@ -250,16 +270,13 @@ def test_a_collection_of_instances_is_ground(ext):
     refused("'Shown' has no faces", rig, curve(*LINE))
 
 
-def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled(ext):
+def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled(ext, walk):
     """It had a search tree for every frame, and did not end in five minutes."""
     rig, path = walks.walk(ext), curve(*LINE)
     ground = terrain(lambda x, y: 0.02 * math.sin(3.0 * y), count=201)
-    for frame, z in ((1, 0.0), (150, 0.3)):
-        ground.location.z = z
-        ground.keyframe_insert("location", frame=frame)
-    module = ext.module("ccd_rig.blender.walk")
-    choice, before = module.WalkChoice(meshes=(ground,)), contents(rig)
-    steps = module.walk_steps(bpy.context.scene, rig, path, choice)
+    rigs.keyed(ground, {1: (0.0, 0.0, 0.0), 150: (0.0, 0.0, 0.3)})
+    choice, before = walk.WalkChoice(meshes=(ground,)), contents(rig)
+    steps = walk.walk_steps(bpy.context.scene, rig, path, choice)
     first = next(steps)
     read = [next(steps)]
     while read[-1].done < 20:
@@ -269,17 +286,16 @@ def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled
     steps.close()
     assert contents(rig) == before
     start = time.process_time()
-    done = module.walk_along(bpy.context.scene, rig, path, choice)
+    done = done_of(walk, rig, path, choice)
     assert time.process_time() - start < 0.1 * len(done.frames)
     assert done.measures.penetration < 2e-3 and done.measures.floating < 2e-3
 
 
-def test_closed_in_any_part_nothing_is_left(ext):
+def test_closed_in_any_part_nothing_is_left(ext, walk):
     rig, path, ground = walks.walk(ext), curve(*LINE), terrain(lambda x, y: 0.0, count=5)
-    module = ext.module("ccd_rig.blender.walk")
-    choice, before = module.WalkChoice(cycle=rig.animation_data.action, meshes=(ground,)), contents(rig)
+    choice, before = walk.WalkChoice(cycle=rig.animation_data.action, meshes=(ground,)), contents(rig)
     for verb in ("evaluated", "solved", "checked"):  # how often each is told depends on the time
-        steps = module.walk_steps(bpy.context.scene, rig, path, choice)
+        steps = walk.walk_steps(bpy.context.scene, rig, path, choice)
         while next(steps).verb != verb:
             pass
         steps.close()
@@ -328,7 +344,7 @@ def test_eight_legs(ext):
     for k in range(8):
         found = rests(points[:, k], np.full(len(points), 0.01))
         assert len(found) >= 3
-        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+        assert largest_slide(points[:, k], found) < 5e-4
 
 
 def test_a_body_whose_feet_are_far_apart_lies_across_a_slope(ext):
@@ -378,26 +394,20 @@ def test_a_long_body_low_above_feet_that_are_far_aside_walks(ext):
     walk_along(rig, curve(*LINE))
 
 
-def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
+def test_a_foot_that_slides_in_the_cycle_is_planted(walk):
     """It goes back faster than the ground of the others: drawn walks have such feet."""
-    rig = spider(wide="leg1.L", wider=3.0)
-    path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
-    module = ext.module("ccd_rig.blender.walk")
-    done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
+    done = done_of(walk, spider(wide="leg1.L", wider=3.0), curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0)))
     assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
     assert done.measures.slide < 5e-4
-    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk").warnings(done))
+    assert not any("Never down" in each for each in walk.warnings(done))
 
 
-def test_a_foot_that_is_never_down_is_told(ext):
+def test_a_foot_that_is_never_down_is_told(walk):
     rig = spider(wide="leg1.L", wider=3.0, raised=0.9)
-    path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
-    module = ext.module("ccd_rig.blender.walk")
-    done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
+    done = done_of(walk, rig, curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0)))
     never = [name for name, foot in done.cycle.feet.items() if not foot.stances]
     assert never == ["left leg 2"]
-    told = ext.module("ccd_rig.blender.walk").warnings(done)
-    assert any(each == "Never down in the cycle, and so never planted: 'left leg 2'" for each in told)
+    assert "Never down in the cycle, and so never planted: 'left leg 2'" in walk.warnings(done)
 
 
 def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
@@ -416,7 +426,7 @@ def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
     for k in range(2):
         low = float(points[:, k, 2].min())
         found = rests(points[:, k], np.full(len(points), low + 0.002))
-        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+        assert largest_slide(points[:, k], found) < 5e-4
 
 
 def moving_object(channels, rig, speed):
@@ -718,16 +728,15 @@ def test_a_walk_of_some_cycles_ends_at_the_last_key_at_most(ext, channels):
     assert 60 - walks.PERIOD < frames_of(rig)[-1] <= 60  # it ends on both feet
 
 
-def test_the_report_is_in_metres_by_the_scale_of_units(ext):
+def test_the_report_is_in_metres_by_the_scale_of_units(ext, walk):
     """The same scene in centimetres: what was 2 m is 2 cm."""
-    walk = ext.module("ccd_rig.blender.walk")
     rig = walks.walk(ext)
     rig.ccd_rig.walk.cycle = rig.animation_data.action
     rig.ccd_rig.walk.curve = curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0))
     tables = []
     for scale in (1.0, 0.01):
         bpy.context.scene.unit_settings.scale_length = scale
-        done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+        done = done_of(walk, rig)
         tables.append(walk.as_values(done))
         hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
         assert done.length == pytest.approx(scale * (hips[0, 1] - hips[-1, 1]), rel=0.05)
@@ -765,15 +774,14 @@ def test_a_cycle_that_plays_without_its_slot_is_walked(ext, channels, slot):
     assert 3.2 < hips[0, 1] - hips[-1, 1] < 4.05
 
 
-def test_a_constraint_that_turns_a_walking_bone_is_named(ext):
-    walk = ext.module("ccd_rig.blender.walk")
+def test_a_constraint_that_turns_a_walking_bone_is_named(ext, walk):
     rig = walks.walk(ext)
     limit = rig.pose.bones["shin.L"].constraints.new("LIMIT_ROTATION")
     rig.ccd_rig.walk.curve = curve(*LINE)
     for most, names in ((3.0, []), (0.3, ["shin.L"])):
         limit.use_limit_x, limit.min_x, limit.max_x, limit.owner_space = True, -3.0, most, "LOCAL"
         rig.ccd_rig.walk.cycle = rig.ccd_rig.walk.cycle or rig.animation_data.action
-        done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+        done = done_of(walk, rig)
         assert [each.bone for each in done.turned] == names
     assert "'shin.L': Blender's constraint 'Limit Rotation' turns it" in walk.warnings(done)[0]
 
@@ -835,20 +843,16 @@ def test_the_walk_begins_on_the_floor_below_the_curve(ext):
     assert balls(rig)[:, :, 2].min() == pytest.approx(3.0, abs=0.02)
 
 
-def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext):
+def test_feet_of_an_even_cycle_are_not_said_to_be_in_the_air(ext, walk):
     """One foot is put down a frame after the other is let go, and easing shows what is between."""
-    walk = ext.module("ccd_rig.blender.walk")
-    rig = walks.walk(ext)
-    rig.ccd_rig.walk.curve = curve(*LINE)
-    done = walk.walk_along(bpy.context.scene, rig, rig.ccd_rig.walk.curve, walk.choice_of(rig))
+    done = done_of(walk, walks.walk(ext), curve(*LINE))
     assert not walk.warnings(done)
     assert done.measures.airborne == done.measures.cycle_airborne
 
 
 @pytest.mark.parametrize("stands", ["CYCLE", "ACTION"])
-def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, channels, stands):
+def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, walk, channels, stands):
     """Keys of the object turn it after the cycle; the walk begins where it rests again."""
-    walk = ext.module("ccd_rig.blender.walk")
     rig, feet = walks.walk(ext), []
     cycle, group = rig.animation_data.action, rig.ccd_rig.walk
     group.curve, group.cycle, group.frame_start = curve(*LINE), cycle, 100
@@ -859,7 +863,7 @@ def test_an_object_that_turns_between_cycle_and_walk_walks_the_same(ext, channel
         for frame, angle in ((1, 0.0), (25, 0.0), (60, turn), (400, turn)):
             rig.rotation_euler.z = angle
             rig.keyframe_insert("rotation_euler", frame=frame)
-        done = walk.walk_along(bpy.context.scene, rig, group.curve, walk.choice_of(rig))
+        done = done_of(walk, rig)
         assert not walk.warnings(done)
         hips, *seen = np.moveaxis(walks.heads(rig, ("hips", *BALLS), frames_of(rig)), 1, 0)
         feet.append([np.ptp(foot[:, 0] - hips[:, 0]) for foot in seen])  # across the way
@@ -912,21 +916,10 @@ def deforming_hook(floor):
 
 def deforming_nodes(floor):
     """Up by the square of a sine of the scene's frame, with a period of 12 frames."""
-    tree = bpy.data.node_groups.new("Lift", "GeometryNodeTree")
-    for kind in ("INPUT", "OUTPUT"):
-        tree.interface.new_socket("Geometry", in_out=kind, socket_type="NodeSocketGeometry")
-    time, turn, sine, square, shift, place = (
-        tree.nodes.new(f"{kind}")
-        for kind in (
-            "GeometryNodeInputSceneTime",
-            "ShaderNodeMath",
-            "ShaderNodeMath",
-            "ShaderNodeMath",
-            "ShaderNodeCombineXYZ",
-            "GeometryNodeSetPosition",
-        )
-    )
-    start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
+    tree, start, end = geometry_nodes("Lift")
+    time, shift = tree.nodes.new("GeometryNodeInputSceneTime"), tree.nodes.new("ShaderNodeCombineXYZ")
+    turn, sine, square = (tree.nodes.new("ShaderNodeMath") for _ in range(3))
+    place = tree.nodes.new("GeometryNodeSetPosition")
     turn.operation, sine.operation, square.operation = "MULTIPLY_ADD", "SINE", "MULTIPLY"
     turn.inputs[1].default_value, turn.inputs[2].default_value = np.pi / 12.0, -np.pi / 12.0
     link = tree.links.new

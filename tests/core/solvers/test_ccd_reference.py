@@ -19,7 +19,7 @@ from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.solve import iterate, solve
+from ccd_rig.solvers.solve import solve
 
 CCD = SolverSettings(solver=Solver.CCD, restarts=0)
 SHARED = SolverSettings(error_reduction=0.95, restarts=0, position_tolerance=1e-4)
@@ -184,17 +184,6 @@ def test_out_of_reach_the_chain_is_straight_whatever_pose_came_before():
     ]
     assert ends[0].pose == ends[1].pose
     assert ends[0].errors[0].distance == pytest.approx(math.hypot(3.0, 8.0) - 5.0, abs=1e-3)
-
-
-def test_iterate_ends_where_solve_does_and_counts_the_passes():
-    skeleton, reference = straight(5), wave(5, 0.3)
-    goal = PositionGoal("joint4", tail(skeleton, reference) + Vector((0.3, 0.0, 0.2)))
-    result = solve(skeleton, Pose.rest(skeleton), [goal], CCD, reference=reference)
-    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], CCD, reference=reference))
-    assert items[-1] == result
-    assert [item.iterations for item in items] == sorted(item.iterations for item in items)
-    few = replace(CCD, max_iterations=3)
-    assert solve(skeleton, Pose.rest(skeleton), [goal], few, reference=reference).iterations <= 3
 
 
 def laps(skeleton: Skeleton, count: int, reference: Pose | None) -> list[Pose]:

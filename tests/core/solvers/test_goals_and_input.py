@@ -20,39 +20,6 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate, solve
 
 
-def test_two_goals_share_their_joints_by_weight():
-    """Two arms on one turning base pull to opposite sides: the heavier one wins the most."""
-    skeleton = Skeleton(
-        [
-            Joint("base", length=1.0),
-            Joint("left", 0, (0, 1, 0), stiffness=1.0),
-            Joint("right", 0, (0, 1, 0), stiffness=1.0),
-        ]
-    )
-    goals = [
-        PositionGoal("left", (2.0, 0.0, 0.0), weight=4.0),
-        PositionGoal("right", (-2.0, 0.0, 0.0), weight=1.0),
-    ]
-    result = reach_for(skeleton, None, goal=goals)
-    assert result.errors[0].distance < 1e-3 + 0.01
-    assert result.errors[1].distance > 3.9
-
-
-def test_a_tree_meets_goals_that_do_not_conflict():
-    rng = random.Random(3)
-    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0)), Joint("spine2", 1, (0, 1, 0))]
-    for side in ("left", "right"):
-        parent = 2
-        for i in range(4):
-            joints.append(Joint(f"{side}{i}", parent, (0, 1, 0)))
-            parent = len(joints) - 1
-    skeleton = Skeleton(joints)
-    for _ in range(40):
-        pose = legal_pose(skeleton, rng)
-        goals = [PositionGoal(f"{side}3", tail(skeleton, pose, f"{side}3")) for side in ("left", "right")]
-        assert reach_for(skeleton, None, goal=goals).status is CONVERGED
-
-
 def test_a_joint_that_does_not_inherit_rotation_is_carried_along():
     joints = [
         Joint("a"),

@@ -22,15 +22,15 @@ from ccd_rig.solvers.solve import iterate
 
 @pytest.mark.parametrize("seeds", few_and_all(100, 6_000, 6))
 def test_no_solve_breaks_a_promise(seeds):
-    """See `mixtures.faults` for the promises; every tenth solve is made twice, some step by step."""
+    """See `mixtures.faults` for the promises; every tenth solve is made again, and step by step."""
     wrong = []
     for seed in seeds:
         case = mixture(seed)
         result = case.solve()
         wrong += [f"solve {seed}: {fault}" for fault in faults(case, result)]
-        if seed % 10 == 0 and case.solve() != result:
-            wrong.append(f"solve {seed}: differs when it is made again")
-        if seed % 50 == 0:
+        if seed % 10 == 0:
+            if case.solve() != result:
+                wrong.append(f"solve {seed}: differs when it is made again")
             *_, last = iterate(
                 case.skeleton, case.start, case.goals, case.settings, case.poses, case.reference
             )

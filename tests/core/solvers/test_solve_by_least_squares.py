@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
+from chains import FLOAT32, legal_pose, random_rotation, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import (
@@ -50,16 +50,6 @@ def test_pole_and_priority_together() -> None:
     away = PositionGoal("joint3", Vector((-2.0, 0.0, 1.0)), priority=1)
     solved = refined(skeleton, start, [away, reach]).pose
     assert (tail(skeleton, solved) - target).length <= 1e-3
-
-
-def test_met_goal_leaves_the_pose_alone() -> None:
-    for seed in range(10):
-        rng = random.Random(seed)
-        skeleton = random_skeleton(rng, 6)
-        pose = legal_pose(skeleton, rng)
-        result = refined(skeleton, pose, [PositionGoal(tip(skeleton), tail(skeleton, pose))])
-        assert result.iterations == 0
-        assert max(map(angle_between, result.pose.rotations, pose.rotations)) <= FLOAT32
 
 
 @pytest.mark.parametrize("twist", [None, (-0.3, 0.3)])
@@ -124,14 +114,6 @@ def test_straight_chain_and_target_on_its_line() -> None:
             assert (tail(skeleton, solved) - goal.target).length <= before + FLOAT32
 
 
-def test_target_out_of_reach_is_pointed_at() -> None:
-    skeleton = straight(5)
-    bent = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.2, 0.1), 0.3) for i in range(5)})
-    target = Vector((20.0, 10.0, -5.0))
-    solved = refined(skeleton, bent, [PositionGoal("joint4", target)]).pose
-    assert (tail(skeleton, solved) - target).length == pytest.approx(target.length - 5.0, rel=1e-3)
-
-
 @pytest.mark.parametrize("kind", ["orientation", "direction"])
 def test_opposite_target(kind: str) -> None:
     """A half turn away every way is equally long: one is taken, and the goal is met."""
@@ -141,15 +123,6 @@ def test_opposite_target(kind: str) -> None:
         goal = DirectionGoal("joint2", Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
     solved = refined(skeleton, Pose.rest(skeleton), [goal]).pose
     assert measure(goal, skeleton, forward_kinematics(skeleton, solved)).angle <= 1e-3
-
-
-def test_chain_length_and_stiffness_are_kept() -> None:
-    skeleton = straight(6).replace({"joint4": {"stiffness": 1.0}, "joint5": {"max_step": 0.0}})
-    goal = PositionGoal("joint5", Vector((3.0, 3.0, 0.0)), chain_length=4)
-    bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 0.3)})
-    solved = refined(skeleton, bent, [goal]).pose
-    moved = [i for i in range(6) if solved.rotations[i] != bent.rotations[i]]
-    assert moved == [2, 3]
 
 
 def test_stiff_joints_turn_less() -> None:

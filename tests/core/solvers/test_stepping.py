@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ccd_rig.solvers.stepping import Ended, advance, result_of
+from ccd_rig.solvers.stepping import Items, result_of
 
 
 def counted(count):
@@ -14,9 +14,8 @@ def counted(count):
 
 
 def test_work_gives_its_items_and_its_end_has_the_result():
-    steps = counted(2)
-    assert [advance(steps) for _ in range(3)] == [0, 1, Ended(2)]
-    assert advance(steps) == Ended(None)  # a generator that is over has nothing more to say
+    items = Items(counted(2))
+    assert ([*items], items.result) == ([0, 1], 2)
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -16,11 +16,9 @@ from arrays import (
     about,
     dots,
     hard_rotations,
-    off,
     product,
     random_axis,
     random_limit,
-    random_range,
     turns,
     uniform,
 )
@@ -111,20 +109,6 @@ def test_nothing_allowed_is_nearer(kind: str):
         assert (most <= near + slack).all(), (limit, float((most - near).max()))
 
 
-@pytest.mark.parametrize("seeds", few_and_all(2, 20))
-@pytest.mark.parametrize("kind", EXACT_KINDS)
-def test_projection_is_as_near_as_a_fine_sample(kind: str, seeds: range):
-    """The other bound: the projection is an allowed rotation, so a sample around it comes as near."""
-    for seed in seeds:
-        rng = np.random.default_rng((23, seed))
-        limit = random_limit(kind, rng)
-        rotations = uniform(rng, 1, 5)
-        projected, _ = BatchLimits([limit]).project(rotations)
-        allowed = composed(limit, rng, 200_000)
-        most = np.abs(allowed.T @ projected[:, 0]).max(0)
-        assert (2.0 * np.arccos(np.minimum(most, 1.0)) < 0.25).all(), limit
-
-
 def swing_and_twist(limit: SwingTwist, rotations: Array) -> tuple[Array, Array, Array]:
     """Twists (N,), and the swings' rotation vectors (N,), (N,) on the two swing axes, by plain angles."""
     axis = np.array(limit.axis)[:, None]
@@ -135,32 +119,6 @@ def swing_and_twist(limit: SwingTwist, rotations: Array) -> tuple[Array, Array, 
     vectors = swings[1:] * 2.0 * np.arctan2(lengths, swings[0]) / np.maximum(lengths, 1e-30)
     a, b = (np.array(one)[:, None] for one in swing_axes(limit.axis))
     return twists, dots(vectors, a), dots(vectors, b)
-
-
-@pytest.mark.parametrize("kind", ["cone", "ellipse", "twist"])
-def test_inside_by_plain_swing_and_twist(kind: str):
-    rng = np.random.default_rng(24)
-    decided = 0
-    for _ in range(200):
-        limit = random_limit(kind, rng)
-        assert isinstance(limit, SwingTwist)
-        rotations = uniform(rng, 100)
-        twists, on_a, on_b = swing_and_twist(limit, rotations)
-        beyond = off(twists, *(limit.twist or (-PI, PI)))
-        angle = np.hypot(on_a, on_b)
-        if isinstance(limit.swing, Cone):
-            beyond = np.maximum(beyond, angle - limit.swing.radius)
-        elif isinstance(limit.swing, Ellipse):
-            side_a = np.where(on_a >= 0, limit.swing.x_upper, -limit.swing.x_lower)
-            side_b = np.where(on_b >= 0, limit.swing.z_upper, -limit.swing.z_lower)
-            thin = np.minimum(side_a, side_b) == 0.0
-            radius = np.hypot(on_a / np.maximum(side_a, 1e-9), on_b / np.maximum(side_b, 1e-9))
-            beyond = np.where(thin, 1.0, np.maximum(beyond, radius - 1.0))
-        inside = BatchLimits([limit]).contains(rotations[:, None])[0]
-        clear = (beyond == 0.0) | ((beyond > 1e-3) & (angle < 3.1))
-        assert np.array_equal(inside[clear], beyond[clear] <= 0.0), limit
-        decided += int(clear.sum())
-    assert decided > 15_000
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -205,24 +163,25 @@ def test_ellipse_keeps_the_nearest_twist_and_the_nearest_point_of_the_plane():
         assert (np.hypot(found[0] / side_a, found[1] / side_b)[beyond] < 1.0 + 1e-5).all()
 
 
-def test_ellipse_of_equal_sides_is_a_cone():
-    rng = np.random.default_rng(27)
-    compared = 0
-    for radius in (0.0, 0.01, 0.7, 2.0, 3.0):
-        axis, twist = random_axis(rng), random_range(rng)
-        ellipse = SwingTwist(Ellipse(-radius, radius, -radius, radius), twist, axis)
-        cone = SwingTwist(Cone(radius), twist, axis)
-        rotations = uniform(rng, 1, 500)
-        ours, _ = BatchLimits([ellipse]).project(rotations)
-        theirs, _ = BatchLimits([cone]).project(rotations)
-        # Towards a half turn the plane of the ellipse goes round the other way, the cone does not.
-        _, on_a, on_b = swing_and_twist(cone, rotations[:, 0])
-        short = np.hypot(on_a, on_b) < radius + 0.5 * (PI - radius)
-        in_range = off(swing_and_twist(cone, rotations[:, 0])[0], *twist) == 0.0
-        same = np.abs(ours - theirs)[:, 0, short & in_range]
-        assert same.size == 0 or same.max() < ROUNDED
-        compared += same.size
-    assert compared > 2000
+@pytest.mark.parametrize(("most_swing", "most_excess"), [(30, 0.3), (60, 3.0), (100, 12.0)])
+@pytest.mark.parametrize("seeds", few_and_all(10, 60))
+def test_an_ellipse_is_within_a_few_degrees_of_the_nearest(
+    most_swing: float, most_excess: float, seeds: range
+):
+    """Nearest in the plane of the rotation vector, not on the sphere: what that costs, in degrees."""
+    excess = []
+    for seed in seeds:
+        rng = np.random.default_rng((99, seed))
+        sides = rng.uniform(0.1, 1.2, 4)
+        limit = SwingTwist(Ellipse(-sides[0], sides[1], -sides[2], sides[3]), (-0.5, 0.7))
+        allowed = composed(limit, rng, 30_000)
+        azimuths, swings = rng.uniform(-PI, PI, 8), rng.uniform(0.0, math.radians(most_swing), 8)
+        vectors = np.array((np.cos(azimuths), np.zeros(8), np.sin(azimuths))) * swings
+        rotations = product(turns(vectors), about((0, 1, 0), rng.uniform(-1.0, 1.2, 8)))
+        most = np.minimum(np.abs(allowed.T @ rotations).max(0), 1.0)
+        excess += (BatchLimits([limit]).violations(rotations[:, None])[0] - 2.0 * np.arccos(most)).tolist()
+    assert max(excess) < math.radians(most_excess)
+    assert float(np.median(excess)) < ROUNDED
 
 
 def test_thin_ellipses():
