@@ -402,16 +402,19 @@ def slopes(p):
     for i in range(p.joints):
         if p.first_column[i + 1] > p.first_column[i]:
             place_columns(p, i)
-    for k in range(p.rows * p.columns):
-        p.slope[k] = 0.0
     for k in range(p.goals):
+        for n in range(p.first_span[k], p.first_span[k + 1]):
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                for column in range(p.span_start[n], p.span_end[n]):
+                    p.slope[row * p.columns + column] = 0.0
         goal_slopes(p, k)
     if p.masked:
         for k in range(p.goals):
             for row in range(p.first_row[k], p.first_row[k + 1]):
-                for column in range(p.columns):
-                    at = row * p.columns + column
-                    p.serving[at] = p.slope[at] * p.serves[k * p.joints + p.column_joint[column]]
+                for n in range(p.first_span[k], p.first_span[k + 1]):
+                    for column in range(p.span_start[n], p.span_end[n]):
+                        at = row * p.columns + column
+                        p.serving[at] = p.slope[at] * p.serves[k * p.joints + p.column_joint[column]]
 
 
 def place_columns(p, i):

@@ -9,15 +9,16 @@ cdef void add_ball_departure(Problem p, Py_ssize_t i, Quaternion reference) noex
 cdef void compute_step(Problem p, double back, double damping) noexcept nogil
 cdef void compute_other_step(Problem p, double back, double damping) noexcept nogil
 cdef void solve_in_limits(Problem p, double back, double damping) noexcept nogil
-@cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t)
+@cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t, first=cython.Py_ssize_t)
 cdef void reset_active_set(Problem p) noexcept nogil
 cdef bint is_in_step(Problem p, Py_ssize_t k) noexcept nogil
 cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
-@cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
+@cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t, k=cython.Py_ssize_t)
 cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
 cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, k=cython.Py_ssize_t)
 cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
-@cython.locals(first=cython.Py_ssize_t)
+@cython.locals(first=cython.Py_ssize_t, moves=cython.bint)
 cdef void solve_step(Problem p) noexcept nogil
 cdef void factorise(Problem p, double damping) noexcept nogil
 @cython.locals(others=cython.Py_ssize_t, column=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
@@ -43,10 +44,16 @@ cdef void set_row_gains(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
 cdef bint reach(Problem p, double slow_ratio) noexcept nogil
 cdef double summed_turn(Problem p) noexcept nogil
-@cython.locals(column=cython.Py_ssize_t)
 cdef double longest_carried_turn(Problem p) noexcept nogil
 cdef double share_pass(Problem p) noexcept nogil
-@cython.locals(is_first=cython.bint)
+@cython.locals(first=cython.Py_ssize_t, last=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t)
+cdef Vector linear_change(Problem p, Py_ssize_t k, const double[::1] v, double part, Vector rows) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, last=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t)
+cdef void add_rows(Problem p, Py_ssize_t k, Vector by, double[::1] sums) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t)
+cdef Vector rows_of(Problem p, Py_ssize_t k, const double[::1] values) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t)
+cdef void put_rows_of(Problem p, Py_ssize_t k, double[::1] values, Vector rows) noexcept nogil
 cdef double predicted_square(Problem p, double part) noexcept nogil
 @cython.locals(is_new=cython.bint, is_judged=cython.bint)
 cdef void slide(Problem p) noexcept nogil
@@ -77,7 +84,7 @@ cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil
 cdef double missed_square(Problem p) noexcept nogil
 @cython.locals(has_kept=cython.bint)
 cdef void measure_forces(Problem p, double pull) noexcept nogil
-cdef void add_force(Problem p, Py_ssize_t row) noexcept nogil
+cdef void add_force(Problem p, Py_ssize_t k, Py_ssize_t row) noexcept nogil
 cdef double settled_square(Problem p, double pull) noexcept nogil
 cdef void return_to_kept_goals(Problem p) noexcept nogil
 cdef double solve_curved(Problem p, double pull) noexcept nogil

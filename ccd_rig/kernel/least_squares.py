@@ -285,10 +285,12 @@ def reset_active_set(p):
         is_counted = is_in_step(p, k) and not has_room(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_is_active[row] = is_counted
-    for row in range(p.rows):
-        for column in range(p.columns):
-            at = row * p.columns + column
-            p.free_slope[free_slope_index(p, row, column)] = p.serving[at] if p.masked else p.slope[at]
+        for n in range(p.first_span[k], p.first_span[k + 1]):
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                first = free_slope_index(p, row, 0)
+                for column in range(p.span_start[n], p.span_end[n]):
+                    at = row * p.columns + column
+                    p.free_slope[first + 4 * column] = p.serving[at] if p.masked else p.slope[at]
     for column in range(p.columns):
         p.is_fixed[column] = 0
         p.fixed_step[column] = 0.0
@@ -324,8 +326,10 @@ def activate_normal(p, i, n):
     put_vector(p.active_basis, basis + 3 * p.active_count[i], normal)
     p.active_count[i] += 1
     column = p.first_column[i]
-    for row in range(p.rows):
-        remove_along(p.free_slope, free_slope_index(p, row, column), 4, normal)
+    for m in range(p.first_goal[i], p.first_goal[i + 1]):
+        k = p.joint_goal[m]
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            remove_along(p.free_slope, free_slope_index(p, row, column), 4, normal)
     remove_along(p.free_gradient, column, 1, normal)
 
 
@@ -342,8 +346,11 @@ def fix_column(p, column, step):
     p.is_fixed[column] = 1
     p.fixed_step[column] = step
     p.free_gradient[column] = 0.0
-    for row in range(p.rows):
-        p.free_slope[free_slope_index(p, row, column)] = 0.0
+    i = p.column_joint[column]
+    for m in range(p.first_goal[i], p.first_goal[i + 1]):
+        k = p.joint_goal[m]
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            p.free_slope[free_slope_index(p, row, column)] = 0.0
 
 
 def factorise(p, damping):
@@ -357,25 +364,26 @@ def factorise(p, damping):
 
 def solve_step(p):
     """Compute the step of the free columns, beside fixed steps."""
-    rows, columns = p.rows, p.columns
-    for a in range(rows):
+    for a in range(p.rows):
         p.right[a] = p.row_gain[a] * (p.residual[a] - p.row_offset[a]) if p.row_is_active[a] else 0.0
-    for column in range(columns):
-        shift = p.fixed_step[column] - p.free_gradient[column]
-        p.step[column] = shift
-        if shift != 0.0:
-            for a in range(rows):
-                if p.row_is_active[a]:
-                    p.right[a] += p.slope[a * columns + column] * shift
+    moves = False
+    for column in range(p.columns):
+        p.step[column] = p.fixed_step[column] - p.free_gradient[column]
+        moves = moves or p.step[column] != 0.0
+    for k in range(p.goals):
+        if moves and p.row_is_active[p.first_row[k]]:
+            put_rows_of(p, k, p.right, linear_change(p, k, p.step, 1.0, rows_of(p, k, p.right)))
     if p.masked:
         solve_general(p)
     else:
         solve_symmetric(p)
-    for a in range(rows):
-        if p.row_is_active[a]:
-            first, by = free_slope_index(p, a, 0), p.right[a]
-            for column in range(columns):
-                p.step[column] -= p.free_slope[first + 4 * column] * by
+    for k in range(p.goals):
+        if p.row_is_active[p.first_row[k]]:
+            for n in range(p.first_span[k], p.first_span[k + 1]):
+                for a in range(p.first_row[k], p.first_row[k + 1]):
+                    first, by = free_slope_index(p, a, 0), p.right[a]
+                    for column in range(p.span_start[n], p.span_end[n]):
+                        p.step[column] -= p.free_slope[first + 4 * column] * by
 
 
 def multiply_row(p, k, a, damping):
@@ -391,14 +399,14 @@ def multiply_row(p, k, a, damping):
     for b in range(0, others, 4):  # four independent sums: a single one waits for itself
         one, two, three, four = 0.0, 0.0, 0.0, 0.0
         from_b = free_slope_index(p, b, 0)
-        for n in range(p.first_of_goal[k], p.first_of_goal[k + 1]):
-            column = p.goal_column[n]
-            at = from_b + 4 * column
-            slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
-            one += slope * p.free_slope[at]
-            two += slope * p.free_slope[at + 1]
-            three += slope * p.free_slope[at + 2]
-            four += slope * p.free_slope[at + 3]
+        for n in range(p.first_span[k], p.first_span[k + 1]):
+            for column in range(p.span_start[n], p.span_end[n]):
+                at = from_b + 4 * column
+                slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
+                one += slope * p.free_slope[at]
+                two += slope * p.free_slope[at + 1]
+                three += slope * p.free_slope[at + 2]
+                four += slope * p.free_slope[at + 3]
         note_product(p, a, b, one)
         note_product(p, a, b + 1, two)
         note_product(p, a, b + 2, three)
@@ -505,9 +513,7 @@ def activate_windows(p):
     for k in range(p.goals):
         row = p.first_row[k]
         if p.goal_kind[k] == WINDOW and not p.row_is_active[row]:
-            over = p.residual[row]
-            for column in range(p.columns):
-                over += p.slope[row * p.columns + column] * p.step[column]
+            over = linear_change(p, k, p.step, 1.0, Vector(p.residual[row], 0.0, 0.0)).x
             if over > 1e-12:
                 p.row_is_active[row] = 1
                 more = True
@@ -522,8 +528,7 @@ def activate_poles(p):
         if p.goal_kind[k] == POLE and is_in_step(p, k) and not p.row_is_active[row]:
             by_angle = angle_factor(p, k) * p.bend_share[k]
             to, border = by_angle * p.turned[k], by_angle * p.play[k]
-            for column in range(p.columns):
-                to += p.slope[row * p.columns + column] * p.step[column]
+            to = linear_change(p, k, p.step, 1.0, Vector(to, 0.0, 0.0)).x
             if fabs(to) > border + 1e-12:
                 p.residual[row] = by_angle * p.turned[k] - (border if to > 0.0 else -border)
                 p.row_gain[row] = 1.0
@@ -670,25 +675,76 @@ def longest_carried_turn(p):
     for k in range(p.goals):
         if p.goal_kind[k] != BALANCE and is_in_step(p, k):
             sum_ = Vector(0.0, 0.0, 0.0)
-            for n in range(p.first_of_goal[k], p.first_of_goal[k + 1]):
-                column = p.goal_column[n]
-                if p.column_slide[column] < 0:
-                    sum_ = add(sum_, scaled(vector_at(p.column_axis, 3 * column), p.step[column]))
+            for n in range(p.first_span[k], p.first_span[k + 1]):
+                for column in range(p.span_start[n], p.span_end[n]):
+                    if p.column_slide[column] < 0:
+                        sum_ = add(sum_, scaled(vector_at(p.column_axis, 3 * column), p.step[column]))
             longest = max(longest, length(sum_))
     return longest
+
+
+def linear_change(p, k, v, part, rows):
+    """Values of the rows of goal `k`, three at most, after a part of a step `v`, by the linear model.
+
+    Three sums at once: a single one waits for itself.
+    """
+    one, two, three = rows.x, rows.y, rows.z
+    first, last = p.first_row[k], p.first_row[k + 1] - 1
+    x, y, z = first * p.columns, min(first + 1, last) * p.columns, last * p.columns
+    for n in range(p.first_span[k], p.first_span[k + 1]):
+        for column in range(p.span_start[n], p.span_end[n]):
+            one += part * p.slope[x + column] * v[column]
+            two += part * p.slope[y + column] * v[column]
+            three += part * p.slope[z + column] * v[column]
+    return Vector(one, two, three)
+
+
+def add_rows(p, k, by, sums):
+    """Add the slopes of the rows of goal `k`, times a number for each, to sums of the columns."""
+    first, last = p.first_row[k], p.first_row[k + 1] - 1
+    x, y, z = first * p.columns, min(first + 1, last) * p.columns, last * p.columns
+    two, three = by.y if last > first else 0.0, by.z if last > first + 1 else 0.0
+    for n in range(p.first_span[k], p.first_span[k + 1]):
+        for column in range(p.span_start[n], p.span_end[n]):
+            sums[column] = (
+                sums[column]
+                + by.x * p.slope[x + column]
+                + two * p.slope[y + column]
+                + three * p.slope[z + column]
+            )
+
+
+def rows_of(p, k, values):
+    """The numbers of the rows of goal `k`, 0 where it has fewer than three."""
+    first, count = p.first_row[k], p.first_row[k + 1] - p.first_row[k]
+    return Vector(
+        values[first],
+        values[first + 1] if count > 1 else 0.0,
+        values[first + 2] if count > 2 else 0.0,
+    )
+
+
+def put_rows_of(p, k, values, rows):
+    """Store numbers of the rows of goal `k`."""
+    first, count = p.first_row[k], p.first_row[k + 1] - p.first_row[k]
+    values[first] = rows.x
+    if count > 1:
+        values[first + 1] = rows.y
+    if count > 2:
+        values[first + 2] = rows.z
 
 
 def predicted_square(p, part):
     """The square error after a part of the step, by the linear model."""
     sum_ = 0.0
     for k in range(p.goals):
-        is_first = is_current(p, k)
-        for row in range(p.first_row[k], p.first_row[k + 1]):
-            if p.row_is_active[row]:
-                off = p.residual[row] - p.row_offset[row]
-                for column in range(p.columns):
-                    off += part * p.slope[row * p.columns + column] * p.step[column]
-                sum_ += off * off if is_first else p.earlier_weight * off * off
+        if p.row_is_active[p.first_row[k]]:
+            off = subtract(rows_of(p, k, p.residual), rows_of(p, k, p.row_offset))
+            off, count = linear_change(p, k, p.step, part, off), p.first_row[k + 1] - p.first_row[k]
+            weight = 1.0 if is_current(p, k) else p.earlier_weight
+            sum_ += weight * off.x * off.x
+            sum_ += weight * off.y * off.y if count > 1 else 0.0
+            sum_ += weight * off.z * off.z if count > 2 else 0.0
     return sum_
 
 
@@ -943,10 +999,8 @@ def settle(p):
 
 def expect_residuals(p, part):
     """Store the residuals after a part of the step, by the linear model."""
-    for row in range(p.rows):
-        p.expected[row] = p.residual[row]
-        for column in range(p.columns):
-            p.expected[row] += part * p.slope[row * p.columns + column] * p.step[column]
+    for k in range(p.goals):
+        put_rows_of(p, k, p.expected, linear_change(p, k, p.step, part, rows_of(p, k, p.residual)))
 
 
 def straighten_step(p, turned):
@@ -1032,7 +1086,7 @@ def measure_forces(p, pull):
             if not is_kept(p, k):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.force[row] = p.rank_weight[k] * p.residual[row]
-                    add_force(p, row)
+                    add_force(p, k, row)
     if has_kept:
         for row in range(p.rows):
             p.row_gain[row] = 0.0
@@ -1046,13 +1100,14 @@ def measure_forces(p, pull):
             if is_kept(p, k) and not has_room(p, k):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.force[row] = p.right[row] / SHORT_FORCE
-                    add_force(p, row)
+                    add_force(p, k, row)
 
 
-def add_force(p, row):
-    """Add the force of a row to `right_side`."""
-    for column in range(p.columns):
-        p.right_side[column] -= p.force[row] * p.slope[row * p.columns + column]
+def add_force(p, k, row):
+    """Add the force of a row of goal `k` to `right_side`."""
+    for n in range(p.first_span[k], p.first_span[k + 1]):
+        for column in range(p.span_start[n], p.span_end[n]):
+            p.right_side[column] -= p.force[row] * p.slope[row * p.columns + column]
 
 
 def settled_square(p, pull):
@@ -1258,13 +1313,8 @@ def curved_product(p, v, product, pull):
         product[column] = pull * v[column]
     for k in range(p.goals):
         if p.goal_rank[k] <= p.stage and not has_room(p, k):
-            for row in range(p.first_row[k], p.first_row[k + 1]):
-                along = 0.0
-                for column in range(p.columns):
-                    along += p.slope[row * p.columns + column] * v[column]
-                along *= p.rank_weight[k]
-                for column in range(p.columns):
-                    product[column] += along * p.slope[row * p.columns + column]
+            along = scaled(linear_change(p, k, v, 1.0, Vector(0.0, 0.0, 0.0)), p.rank_weight[k])
+            add_rows(p, k, along, product)
     for i in range(p.joints):
         if p.normal_count[i] > 0:
             column = p.first_column[i]

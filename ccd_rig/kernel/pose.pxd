@@ -41,7 +41,7 @@ cdef int retry(Problem p, const double[:, ::1] rotations, const double[:, ::1] t
 cdef int minimise_error(Problem p, bint had_run_out) noexcept nogil
 @cython.locals(is_settled=cython.bint, are_all=cython.bint, near=cython.bint)
 cdef bint solve_ranks(Problem p, double slow_ratio, double slack_part) noexcept nogil
-@cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t)
+@cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t, k=cython.Py_ssize_t)
 cdef double projected_gradient(Problem p, Py_ssize_t last) noexcept nogil
 cdef double largest_part(Problem p) noexcept nogil
 cdef void load_pose(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil

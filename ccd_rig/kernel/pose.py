@@ -734,16 +734,18 @@ def projected_gradient(p, last):
             ):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     square += p.residual[row] * p.residual[row]
-                    for column in range(p.columns):
-                        at = row * p.columns + column
-                        serving = p.serving[at] if p.masked else p.slope[at]
-                        p.gradient[column] += serving * p.residual[row]
+                    for n in range(p.first_span[k], p.first_span[k + 1]):
+                        for column in range(p.span_start[n], p.span_end[n]):
+                            at = row * p.columns + column
+                            serving = p.serving[at] if p.masked else p.slope[at]
+                            p.gradient[column] += serving * p.residual[row]
         if square == 0.0:
             continue
         for i in range(p.joints):
             for column in range(p.first_column[i], p.first_column[i + 1]):
                 part = 0.0
-                for k in range(p.goals):
+                for n in range(p.first_goal[i], p.first_goal[i + 1]):
+                    k = p.joint_goal[n]
                     if p.goal_rank[k] == rank:
                         for row in range(p.first_row[k], p.first_row[k + 1]):
                             at = row * p.columns + column

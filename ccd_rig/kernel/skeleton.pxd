@@ -24,7 +24,7 @@ cdef class Problem:
     cdef int[::1] goal_kind, goal_joint, goal_root, goal_rank, goal_axis_joint, first_row, serves
     cdef double[::1] goal_point, goal_weight, goal_axis, goal_scale, goal_angle, target
     cdef bint masked, has_reference
-    cdef int[::1] first_column, column_joint, column_slide, first_of_goal, goal_column, evaluated
+    cdef int[::1] first_column, column_joint, column_slide, first_span, span_start, span_end, first_goal, joint_goal, evaluated
     cdef Py_ssize_t evaluated_count
     cdef double[::1] rotation, translation, angle
     cdef double[::1] reference_rotation, reference_translation, reference_angle
@@ -61,7 +61,7 @@ cdef class Problem:
     cdef double[::1] gradient, score, best_score, start_distance
     cdef Py_ssize_t budget
 
-@cython.locals(listed=cython.Py_ssize_t, k=cython.Py_ssize_t, i=cython.Py_ssize_t, column=cython.Py_ssize_t)
+@cython.locals(most=cython.Py_ssize_t, spans=cython.Py_ssize_t, listed=cython.Py_ssize_t, k=cython.Py_ssize_t, i=cython.Py_ssize_t, start=cython.int, end=cython.int)
 cdef list_columns(Problem p)
 @cython.locals(joint=cython.Py_ssize_t, axis_joint=cython.Py_ssize_t)
 cdef bint may_change(Problem p, Py_ssize_t k, Py_ssize_t i) noexcept nogil

@@ -398,16 +398,27 @@ class Problem:
 
 
 def list_columns(p):
-    """List the columns of each goal in which its slopes may differ from 0."""
-    p.first_of_goal, p.goal_column = counts(p.goals + 1), counts(p.goals * p.columns)
-    listed = 0
+    """List each goal's columns whose slopes may differ from 0, as spans, and the goals of each joint."""
+    most = p.goals * p.joints
+    p.first_span, p.span_start, p.span_end = counts(p.goals + 1), counts(most), counts(most)
+    p.first_goal, p.joint_goal = counts(p.joints + 1), counts(most)
+    spans, listed = 0, 0
     for k in range(p.goals):
         for i in range(p.joints):
+            start, end = p.first_column[i], p.first_column[i + 1]
+            if start < end and may_change(p, k, i):
+                if spans > p.first_span[k] and p.span_end[spans - 1] == start:
+                    p.span_end[spans - 1] = end
+                else:
+                    p.span_start[spans], p.span_end[spans] = start, end
+                    spans += 1
+        p.first_span[k + 1] = spans
+    for i in range(p.joints):
+        for k in range(p.goals):
             if may_change(p, k, i):
-                for column in range(p.first_column[i], p.first_column[i + 1]):
-                    p.goal_column[listed] = column
-                    listed += 1
-        p.first_of_goal[k + 1] = listed
+                p.joint_goal[listed] = k
+                listed += 1
+        p.first_goal[i + 1] = listed
 
 
 def may_change(p, k, i):
