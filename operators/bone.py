@@ -109,13 +109,15 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> set[str] | None:
         name, bone = self.name.strip(), context.active_pose_bone
         removes = self.remove_active or self.remove_name
+        file = AddPresetBase.as_filename(name)
         if not removes:
-            if not name:
+            if not file:  # as of "%"
                 raise RigError("The preset needs a name: type one")
             if bone.ccd_rig.limit.kind == "NONE":
                 raise RigError(f"Bone '{bone.name}' has no limit to keep: choose one first")
         result: Any = AddPresetBase.execute(self, context)  # a set; the stubs have no type
         if "FINISHED" in result:
+            name = bpy.path.display_name(file)  # as the menu has it
             words = "The preset is removed" if removes else f"Limit of '{bone.name}' kept as '{name}'"
             self.tell("INFO", words)
         return result

@@ -26,7 +26,7 @@ from .properties.active_rig import keep_overrides
 from .properties.names import named
 from .properties.new_constraints import new_target
 from .rig import clamps
-from .rig.rotation_modes import channel_values, rotation_channel
+from .rig.rotation_modes import rotation_channel, set_rotation
 from .scene import isolation
 
 MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
@@ -425,11 +425,10 @@ def _start(armature_object: bpy.types.Object, rotations: Mapping[str, Quaternion
     for name, rotation in rotations.items():
         bone = armature_object.pose.bones[name]
         joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
-        before = tuple(getattr(bone, channel))
         if not any(joint.start_rotation):
-            joint.start_before = (*before, *(0.0,) * (4 - width))
+            joint.start_before = (*getattr(bone, channel), *(0.0,) * (4 - width))
         joint.start_rotation = rotation[:]
-        setattr(bone, channel, channel_values(bone.rotation_mode, [rotation[:]], before)[0].tolist())
+        set_rotation(bone, rotation)
     keep_overrides(armature_object)
 
 

@@ -158,17 +158,19 @@ class TriangleGround(_StillGround):
         self._top = float(self.vertices[:, 2].max()) + 1.0
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
-        heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
-        cast = self._tree.ray_cast
-        for k, (x, y, z) in enumerate(points.tolist()):
-            z = self._top if z == np.inf else z
+        cast, heights, normals = self._tree.ray_cast, [], []
+        tops = np.where(points[:, 2] == np.inf, self._top, points[:, 2])
+        for x, y, z in zip(points[:, 0].tolist(), points[:, 1].tolist(), tops.tolist(), strict=True):
             for dx, dy in ((0.0, 0.0), (ASIDE, ASIDE), (-ASIDE, ASIDE)):
-                place, normal, _, _ = cast(Vector((x + dx, y + dy, z)), DOWN)
-                if place is not None and normal is not None:
-                    heights[k] = place[2]
-                    normals[k] = normal if normal[2] >= 0.0 else -normal
+                place, normal, _, _ = cast((x + dx, y + dy, z), DOWN)
+                if place is not None:
+                    heights.append(place.z)
+                    normals.append((normal if normal.z >= 0.0 else -normal).to_tuple())
                     break
-        return heights, normals
+            else:
+                heights.append(np.nan)
+                normals.append((np.nan, np.nan, np.nan))
+        return np.array(heights, np.float64), np.array(normals, np.float64).reshape(-1, 3)
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         hits = np.zeros(len(starts), np.bool_)

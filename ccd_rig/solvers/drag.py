@@ -22,7 +22,7 @@ from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics, placed_joints
 from ..skeleton.pose import Pose, check_pose
-from .pose_search import STATUSES, PoseSearch, Starts
+from .pose_search import STATUSES, PoseSearch, Starts, check_call
 from .problem_tables import measure_goals, reach_of_goals, stored_targets
 from .soft_reach import stretched
 
@@ -99,13 +99,13 @@ class Support:
     up: int = 2
 
     def __post_init__(self) -> None:
-        given = listed("Support.points", self.points, "at least one point")
-        if not given:
+        points = listed("Support.points", self.points, "at least one point")
+        if not points:
             raise InvalidInput("there is nothing to stand on: give at least one point")
         if self.up not in (0, 1, 2):
             raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
-        points = tuple([frozen_vector(point, "point of the support") for point in given])
-        object.__setattr__(self, "points", points)
+        corners = tuple([frozen_vector(point, "point of the support") for point in points])
+        object.__setattr__(self, "points", corners)
 
     @property
     def axes(self) -> tuple[bool, bool, bool]:
@@ -264,8 +264,7 @@ class Drag:
         Raises:
             InvalidInput: names the wrong argument.
         """
-        if not isinstance(skeleton, Skeleton):
-            raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
+        check_call(skeleton, settings)
         check_pose(skeleton, pose)
         grabs = listed("Drag.grabs", grabs, "at least one Grab")
         if not grabs:

@@ -16,7 +16,7 @@ from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
-from .pose_search import STATUSES, PoseSearch, check_goals
+from .pose_search import STATUSES, PoseSearch, check_call, check_goals
 from .problem_tables import stored_targets
 
 PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
@@ -134,13 +134,7 @@ def _checked_input(
     reference: PoseBatch | None,
 ) -> _Input:
     """Check the arguments; InvalidInput names the wrong pose, joint, goal or field."""
-    if not isinstance(skeleton, Skeleton):
-        raise InvalidInput(f"the skeleton must be a Skeleton, not {skeleton!r}")
-    if not isinstance(settings, SolverSettings | None):
-        raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
-    for what, values in (("goals", goals), ("targets", targets)):
-        if not isinstance(values, Sequence):
-            raise InvalidInput(f"{what} must be a sequence, not {values!r}")
+    check_call(skeleton, settings, goals=goals, targets=targets)
     check_goals(skeleton, goals)
     rotations, translations = _pose_arrays(skeleton, poses, "pose")
     size = len(rotations)

@@ -464,6 +464,17 @@ def _no_starts(joints: int) -> Starts:
     return Starts(np.zeros((0, 4 * joints)), np.zeros((0, 3 * joints)), np.zeros((0, joints), np.int32))
 
 
+def check_call(skeleton: object, settings: object, **listed: object) -> None:
+    """Raise InvalidInput unless a call has a skeleton, settings or None, and sequences by these names."""
+    if not isinstance(skeleton, Skeleton):
+        raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
+    if not isinstance(settings, SolverSettings | None):
+        raise InvalidInput(f"settings must be SolverSettings or None, not {shown(settings)}")
+    for what, values in listed.items():
+        if not isinstance(values, Sequence):
+            raise InvalidInput(f"{what} must be a sequence, not {shown(values)}")
+
+
 def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
     """Raise InvalidInput unless there are goals, and all fit the skeleton."""
     if not goals:

@@ -110,7 +110,7 @@ def retarget(
     if terrain is not None and paths:
         paths, lift = laid(terrain, paths, soles, sizes, source.times)
         way, shift = replace(way, lift=lift), lift[:, None] * np.array((0.0, 0.0, 1.0))
-        translations = moved_root(figure_map, target, rotations, translations, shift)
+        translations = moved_root(figure_map, target, world, translations, shift)
     moved, translations = _reaching(figures, settings, rotations, translations, paths)
     if terrain is not None:  # feet whose legs are too short are elsewhere
         for name, path in paths.items():
@@ -150,12 +150,12 @@ def _require_lengths(figures: Figures) -> None:
 def _hips_moved(figures: Figures, way: ScaledWay, rotations: Array, translations: Array) -> Array:
     """(F, n, 3) translations with the middle of the hip joints (without legs, the hips) at the source's."""
     target = figures.target
-    heads, _ = target.world(rotations, translations)
+    heads, world = target.world(rotations, translations)
     uppers = [leg.upper for leg in figures.map.legs] or [figures.map.hips]
     middle = np.mean([figures.source_heads(name) for name in uppers], axis=0)
     present = np.mean([heads[:, target.index(name)] for name in uppers], axis=0)
     shift = way.points(middle, figures.source.times) - present
-    return moved_root(figures.map, target, rotations, translations, shift)
+    return moved_root(figures.map, target, world, translations, shift)
 
 
 def _girdle_shift(figures: Figures, leg: Limb, heads: Array, way: ScaledWay) -> Array:
@@ -190,7 +190,7 @@ def _reaching(
     weights = {leg.name: settings.weight("feet", leg.is_right) for leg in figure_map.legs}
     if not any(weights.values()):
         return shift, translations
-    heads, _ = target.world(rotations, translations)
+    heads, world = target.world(rotations, translations)
     wanted = {}
     for leg in figure_map.legs:
         reach = _reach(figures, settings, leg)
@@ -209,7 +209,7 @@ def _reaching(
         line = path.ankles - hips - shift
         line *= np.minimum(1.0, reach / np.maximum(batch.length(line, -1), 1e-12))[:, None]
         paths[leg.name] = replace(path, ankles=hips + shift + line)
-    return shift, moved_root(figure_map, target, rotations, translations, shift)
+    return shift, moved_root(figure_map, target, world, translations, shift)
 
 
 def _reach(figures: Figures, settings: RetargetSettings, leg: Limb) -> Array:

@@ -172,14 +172,14 @@ def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]
     if not turns:
         return rotations
     turned = rotations.copy()
-    _, present = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
+    _, present = target.model(rotations, np.zeros((1, len(target.skeleton), 3)))
     for name, world in turns.items():
         i = target.index(name)
         joint = target.skeleton.joints[i]
         if joint.locked:
             continue
         follows = joint.parent >= 0 and joint.inherit_rotation
-        base = present[:, joint.parent] if follows else target.turn
+        base = product(target.turn, present[:, joint.parent]) if follows else target.turn
         local = product(inverse(product(base, target.rests[i])), world)
         if joint.limit is not None:
             local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T

@@ -13,14 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import InvalidInput
 from ..goals import Goal, GoalError
 from ..kernel import LEVER
 from ..settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
-from .pose_search import ENDLESS, STATUSES, Starts, shared_search
+from .pose_search import ENDLESS, STATUSES, Starts, check_call, shared_search
 from .problem_tables import reach_of_goals
 from .restarts import StartSpace, starts
 
@@ -95,13 +94,7 @@ class _Solve:
         poses: Sequence[PoseEntry],
         reference: Pose | None,
     ) -> None:
-        if not isinstance(skeleton, Skeleton):
-            raise InvalidInput(f"the skeleton must be a Skeleton, not {skeleton!r}")
-        if not isinstance(settings, SolverSettings | None):
-            raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
-        for what, values in (("goals", goals), ("poses", poses)):
-            if not isinstance(values, Sequence):
-                raise InvalidInput(f"{what} must be a sequence, not {values!r}")
+        check_call(skeleton, settings, goals=goals, poses=poses)
         for entry in poses:
             check_entry(entry, skeleton)
         check_pose(skeleton, pose)

@@ -7,7 +7,7 @@ metres in armature space. `update()` after changes of channels, before anything 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -86,6 +86,13 @@ def keyed(thing: bpy.types.Object, path: Mapping[float, Sequence[float]]) -> bpy
         thing.keyframe_insert("location", frame=frame)
     bpy.context.scene.frame_set(1)
     return thing
+
+
+def interpolate(curves: Iterable[bpy.types.FCurve], kind: str) -> None:
+    """Give all keys of F-curves an interpolation."""
+    for curve in curves:
+        for point in curve.keyframe_points:
+            point.interpolation = kind
 
 
 def put(thing: bpy.types.Object, place: Sequence[float]) -> None:

@@ -766,8 +766,7 @@ class BakeReport:
             more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
             yield f"{self.helped[0].words()}{more}"
         yield "" if self.loop is None else self.loop.words()
-        if (turn := self.largest_jump()) is not None:
-            yield f"'{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+        yield self.advice()
         if self.from_rest:
             first, others = self.from_rest[0], len(self.from_rest) - 1
             who = f"'{first}'" + (f" and {others} more" if others else "")
@@ -792,8 +791,8 @@ class BakeReport:
         if jump is None:
             return ""
         if not jump.angle:
-            return f"Bone '{jump.bone}' moves {metres(jump.distance)} at frame {jump.frame:g}"
-        return f"Bone '{jump.bone}' turns {math.degrees(jump.angle):.0f} degrees at frame {jump.frame:g}"
+            return f"'{jump.bone}' moves {metres(jump.distance)} at frame {jump.frame:g}"
+        return f"'{jump.bone}' turns {math.degrees(jump.angle):.0f} degrees at frame {jump.frame:g}"
 
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/headless.md lists its fields."""

@@ -235,8 +235,8 @@ def _local(
     Raises:
         RigError: the target or what carries it is flat.
     """
-    own: Any = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
-    point, space = (seen.matrix_world @ own).to_translation(), to_world.to_3x3()
+    in_armature: Any = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
+    point, space = (seen.matrix_world @ in_armature).to_translation(), to_world.to_3x3()
     try:
         carrier = Carrier.of(seen, placed.bone)
         rotation = carrier.rotation

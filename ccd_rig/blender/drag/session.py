@@ -733,7 +733,7 @@ def _meet(bone: bpy.types.PoseBone, parent: bpy.types.PoseBone) -> bool:
 class Turned:
     """A mechanism between controls that copies the rotation of another bone."""
 
-    own: Quaternion  # rotation of its channels
+    basis: Quaternion  # rotation of its channels
     influence: float  # of the copied rotation, 0 to 1
     source: int  # joint that carries the other bone; -1 if none does
     copied: Quaternion  # the other bone's rotation relative to that joint, or in armature space
@@ -756,8 +756,8 @@ class Turned:
                     source = reading.bones.index(each.name)
                     copied = real[source].inverted() @ copied
                     break
-            own = bones[name].matrix_basis.to_quaternion()
-            made = cls(own, copy.influence, source, copied, Quaternion())
+            basis = bones[name].matrix_basis.to_quaternion()
+            made = cls(basis, copy.influence, source, copied, Quaternion())
             by_values = made.rotation(real[parent] @ reading.skeleton.joints[j].rest_rotation, real)
             turned[j] = replace(made, error=(by_values.inverted() @ real[j]).normalized())
         return turned
@@ -765,7 +765,7 @@ class Turned:
     def rotation(self, rest: Quaternion, real: Sequence[Quaternion]) -> Quaternion:
         """Its rotation in armature space, where it has the rotation `rest` without channels."""
         copied = self.copied if self.source < 0 else real[self.source] @ self.copied
-        return (rest @ self.own).slerp(copied, self.influence) @ self.error
+        return (rest @ self.basis).slerp(copied, self.influence) @ self.error
 
 
 @dataclass(frozen=True)

@@ -170,8 +170,8 @@ def from_limit_rotation(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         RigError: no bone has such a constraint, or no constraint can be converted. Nothing has changed then.
     """
     # The first that is not muted, else the first one.
-    found = ((bone, limit_rotations(bone)) for bone in pose_bones)
-    constraints = {bone: next((c for c in each if not c.mute), each[0]) for bone, each in found if each}
+    by_bone = ((bone, limit_rotations(bone)) for bone in pose_bones)
+    constraints = {bone: next((c for c in each if not c.mute), each[0]) for bone, each in by_bone if each}
     if not constraints:
         raise RigError(f"no Limit Rotation constraint is on {named([bone.name for bone in pose_bones])}")
     limits: dict[bpy.types.PoseBone, Limit | None] = {}

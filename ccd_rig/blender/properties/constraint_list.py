@@ -194,10 +194,9 @@ def order_kept_in(actions: Sequence[str]) -> str:
 def require_local(armature_object: bpy.types.Object, index: int) -> None:
     """Raise RigError, which names the constraint, if it comes from the library of an override."""
     row = armature_object.ccd_rig.constraints[index]
-    name = row.name
     if is_from_library(row, "constraints"):
         raise RigError(
-            f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
+            f"constraint '{row.name}' comes from the library that '{armature_object.name}' overrides: "
             "it can be disabled here, but removed or moved only in the library's file"
         )
 

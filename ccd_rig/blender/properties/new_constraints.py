@@ -19,7 +19,7 @@ from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
 from ..figures.role import CLAVICLE_MOBILITY, Part
 from . import constraint_list
-from .active_rig import keep_overrides
+from .active_rig import keep_overrides, with_settings
 from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
 from .constraint_values import PLANT, Holds, Kind
 from .names import named
@@ -193,7 +193,7 @@ def undo_made(armature_object: bpy.types.Object) -> Undone:
     """
     rows = armature_object.ccd_rig.constraints
     used = {bone.name for row in rows for bone in constraint_list.chain(armature_object, row.tip)}
-    left = [bone for bone in armature_object.pose.bones if bone.name not in used]
+    left = [bone for bone in with_settings(armature_object.pose.bones) if bone.name not in used]
     sliding = [bone for bone in left if bone.ccd_rig.slide_is_made]
     _unset_slides(armature_object, sliding)
     made = [bone for bone in left if bone.ccd_rig.stiffness_made]

@@ -162,8 +162,8 @@ def turned_after_keys(
         if constraint is not None:
             angles = batch.angles_between(played[:, j], keyed[:, j], -1)
             if joint.parent >= 0:
-                own, its = (product(inverse(each[:, joint.parent]), each[:, j]) for each in (played, keyed))
-                angles = np.minimum(angles, batch.angles_between(own, its, -1))
+                to_parent = (product(inverse(each[:, joint.parent]), each[:, j]) for each in (played, keyed))
+                angles = np.minimum(angles, batch.angles_between(*to_parent, axis=-1))
             if (angle := float(angles.max())) > TURNED:
                 turned.append(TurnedBone(joint.name, constraint.name, angle))
     return sorted(turned, key=lambda each: -each.angle)

@@ -168,7 +168,7 @@ class Carrier(NamedTuple):
     to_axes: Matrix  # 3x3, its inverse
     to_location: Matrix  # 4x4, from the world to values of the location, delta included
     rotation: Quaternion  # of the channels, delta included
-    scale: Vector  # own, delta included
+    scale: Vector  # of the channels, delta included
     location_delta: Vector
     rotation_delta: Quaternion
 
@@ -185,10 +185,10 @@ class Carrier(NamedTuple):
             if thing.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
                 delta = thing.delta_rotation_euler.to_quaternion()
             scale = Vector([a * b for a, b in zip(thing.scale, thing.delta_scale, strict=True)])
-            own = delta @ rotation_of(thing.rotation_mode, getattr(thing, rotation_channel(thing)[0]))
+            rotation = delta @ rotation_of(thing.rotation_mode, getattr(thing, rotation_channel(thing)[0]))
             axes = places.to_3x3()
             shift = Vector(thing.delta_location)
-            return cls(axes, axes.inverted(), places.inverted(), own, scale, shift, delta.copy())
+            return cls(axes, axes.inverted(), places.inverted(), rotation, scale, shift, delta.copy())
         pose_bone = thing.pose.bones[bone]
 
         def placed(basis: Matrix) -> Matrix:
@@ -200,9 +200,9 @@ class Carrier(NamedTuple):
         for i in range(3):  # a bone without Local Location has other axes for its location
             unit = Vector([float(k == i) for k in range(3)])
             places.col[i] = placed(Matrix.Translation(unit)).col[3] - at_rest.col[3]
-        own = rotation_of(pose_bone.rotation_mode, getattr(pose_bone, rotation_channel(pose_bone)[0]))
+        rotation = rotation_of(pose_bone.rotation_mode, getattr(pose_bone, rotation_channel(pose_bone)[0]))
         axes, scale = at_rest.to_3x3(), pose_bone.scale.copy()
-        return cls(axes, axes.inverted(), places.inverted(), own, scale, Vector(), Quaternion())
+        return cls(axes, axes.inverted(), places.inverted(), rotation, scale, Vector(), Quaternion())
 
     def turned(self, goal: Quaternion, space: Matrix | None = None) -> Quaternion | None:
         """Return the rotation for which the axes have a goal rotation as of `orthonormal`; None if flat.

@@ -329,14 +329,13 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
 
 
 def moved_root(
-    figure_map: FigureMap, target: TargetFigure, rotations: Array, translations: Array, shift: Array
+    figure_map: FigureMap, target: TargetFigure, world: Array, translations: Array, shift: Array
 ) -> Array:
-    """Translations (F, n, 3) with the hips shifted by (F, 3) world metres."""
+    """Translations (F, n, 3) with the hips shifted by (F, 3) world metres; `world`: (F, n, 4) of joints."""
     i = target.index(figure_map.hips)
     joint, moved = target.skeleton.joints[i], translations.copy()
     local = target.vectors_to_model(shift)
     if joint.parent >= 0:
-        _, world = target.world(rotations, translations)
         local = turned(inverse(target.rotations_to_model(world[:, joint.parent])), local)
     moved[:, i] += turned(inverse(target.rests[i]), local)
     return moved

@@ -182,11 +182,13 @@ class TargetFigure:
 
     def world(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
         """(F, n, 3) heads and (F, n, 4) rotations in the world, from values relative to rest."""
-        offsets = np.array([joint.offset[:] for joint in self.skeleton.joints])[None]
-        heads, turns = forward_kinematics_of_frames(
-            self.skeleton, offsets, self.rests[None], rotations, translations
-        )
+        heads, turns = self.model(rotations, translations)
         return self.points_to_world(heads), product(self.turn, turns)
+
+    def model(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
+        """(F, n, 3) heads and (F, n, 4) rotations in model space, from values relative to rest."""
+        offsets = np.array([joint.offset[:] for joint in self.skeleton.joints])[None]
+        return forward_kinematics_of_frames(self.skeleton, offsets, self.rests[None], rotations, translations)
 
     @cached_property
     def rests(self) -> Array:

@@ -260,8 +260,10 @@ def _jerks(
 
 
 def jerks(points: Array, step: float, size: float) -> Array:
-    """Sizes of third differences of points (F, 3), by a time step, in a size; 0 for fewer than 4 frames."""
-    return batch.length(np.diff(points, 3, axis=0), -1) / (size * step**3) if len(points) > 3 else np.zeros(1)
+    """Sizes of third differences of points (..., F, 3), by a time step, in a size; 0 for fewer than 4."""
+    if points.shape[-2] <= 3:
+        return np.zeros((*points.shape[:-2], 1))
+    return batch.length(np.diff(points, 3, axis=-2), -1) / (size * step**3)
 
 
 def jerk_percentile(values: Sequence[Array]) -> float:

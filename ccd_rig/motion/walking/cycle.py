@@ -454,11 +454,14 @@ def placed(
     i = target.index(figure_map.hips)
     joint, rotations = target.skeleton.joints[i], rotations.copy()
     translations = np.tile(target.translations, (len(hips), 1, 1))
-    heads, world = target.world(rotations, translations)
+    heads, turned_model = target.model(rotations, translations)
+    world = product(target.turn, turned_model)
     follows = joint.parent >= 0 and joint.inherit_rotation
     base = world[:, joint.parent] if follows else target.turn
     rotations[:, i] = product(inverse(product(base, target.rests[i])), turns)
-    return rotations, moved_root(figure_map, target, rotations, translations, hips - heads[:, i])
+    return rotations, moved_root(
+        figure_map, target, world, translations, hips - target.points_to_world(heads[:, i])
+    )
 
 
 def sampled(values: Array, at: Array) -> Array:

@@ -23,14 +23,14 @@ CUTS = 8
 
 
 def folded_leg(target: TargetFigure, limb: Limb, heads: Array, world: Array, line: Array) -> dict[str, Array]:
-    """By joint from the hip on, (F, 4) world rotations by which a leg leads along a line.
+    """By joint from the hip on, (..., F, 4) world rotations by which a leg leads along a line.
 
     Args:
         target: the figure.
         limb: the leg.
         heads: (F, n, 3) joints in the world, as in the cycle.
         world: (F, n, 4) their rotations.
-        line: (F, 3) from the hip to the ankle.
+        line: (..., F, 3) from the hip to the ankle.
     """
     names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
     bends = [name for name in names if name == limb.middle or name in limb.bends]
@@ -44,7 +44,7 @@ def folded_leg(target: TargetFigure, limb: Limb, heads: Array, world: Array, lin
 
 
 def fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[Array]:
-    """(F, 4) world rotations by which links (F, 3) of a leg lead along a line (F, 3).
+    """(..., F, 4) world rotations by which links (F, 3) of a leg lead along a line (..., F, 3).
 
     How far it is folded is bracketed and then cut down by regula falsi (Dowell and Jarratt 1971).
 

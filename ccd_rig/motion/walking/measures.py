@@ -13,11 +13,12 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
+from ..retargeting.alignment import UP
 from ..retargeting.figures import STEADY, FigureMap, bend_axes, inverse, product, turned
 from ..retargeting.measures import STRAIGHT, jerk_percentile, jerks, largest_turn
 from .cycle import Cycle, WalkLeg, posed
 from .path import STEP_UP
-from .steps import MISSED, WalkPlan
+from .steps import MISSED, PARTS, WalkPlan
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ def walk_measures(
                 still, _ = ground.carried(balls[rows[0]], int(rows[0]), rows)
                 off = batch.length((balls[rows] - still)[:, :2], -1)
                 slides.append(float(off.max()))
-        above = _above(cycle, leg, ground, plan, balls, rotations)
+        above, lowest = _above(cycle, leg, ground, plan, balls, rotations)
         depths.append(-float(above.min()))
         down = foot.down >= 0
-        floats.append(float(above[:, down].min(axis=0).max(initial=0.0)))
+        floats.append(float(lowest[down].max(initial=0.0)))
         off = batch.length(balls - foot.balls, -1)
         missed = np.maximum(missed, np.where(down, off, 0.0))
         flipped += _flips(cycle, leg, walked, (heads, rotations))
@@ -119,17 +120,22 @@ def _walked(cycle: Cycle) -> tuple[Array, Array]:
 
 def _above(
     cycle: Cycle, leg: WalkLeg, ground: Ground, plan: WalkPlan, balls: Array, rotations: Array
-) -> Array:
-    """(points, F) how far points of a sole are above the ground; infinite where there is none."""
+) -> tuple[Array, Array]:
+    """(points, F) how far points of a sole are above the ground, and (F,) how far the sole is; infinite where
+    there is none. On an edge it may rest on a part of the toes between these points."""
     foot = rotations[:, cycle.target.index(leg.limb.end)]
     toes = rotations[:, cycle.target.index(leg.limb.tip)] if leg.limb.tip else None
-    points = [balls + point for point in leg.sole_points(foot, toes)]
-    gaps, rows = [], np.arange(len(balls))
+    points, rows = leg.sole_points(foot, toes), np.arange(len(balls))
+    count = len(points)
+    if toes is not None and leg.sole.toe is not None:
+        under = leg.sole.height * UP
+        points += [part * points[-1] - (1.0 - part) * under for part in PARTS]
+    gaps = []
     for point in points:
-        top = np.column_stack((point[:, :2], balls[:, 2] + 0.5 * STEP_UP * cycle.leg))
+        top = np.column_stack(((balls + point)[:, :2], balls[:, 2] + 0.5 * STEP_UP * cycle.leg))
         heights, _ = ground.below(top, rows)
-        gaps.append(np.where(np.isfinite(heights), point[:, 2] - heights, np.inf))
-    return np.array(gaps)
+        gaps.append(np.where(np.isfinite(heights), (balls + point)[:, 2] - heights, np.inf))
+    return np.array(gaps[:count]), np.min(gaps, axis=0)
 
 
 def _flips(cycle: Cycle, leg: WalkLeg, walked: tuple[Array, Array], played: tuple[Array, Array]) -> int:

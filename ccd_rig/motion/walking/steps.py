@@ -28,6 +28,7 @@ from ..ground import Ground, clearing, grade_of, plane_of
 from ..retargeting.alignment import NO_TURN, UP, shortest
 from ..retargeting.feet import (
     FootPath,
+    Sole,
     ahead_of,
     drops,
     missing_turn,
@@ -38,7 +39,7 @@ from ..retargeting.feet import (
     ways_aside,
 )
 from ..retargeting.figures import inverse, product, turned
-from ..retargeting.measures import jerk_percentile, jerks
+from ..retargeting.measures import JERK_PERCENTILE, jerk_percentile, jerks
 from .cycle import (
     BLEND,
     Cycle,
@@ -78,10 +79,8 @@ DROOP, BENT = np.radians(25.0), np.radians(50.0)
 BRACKETS, CUTS, MET = 12, 4, 0.01
 """Angles at which toes are tried on the ground, cuts between two of these, and how far off they end at most,
 in their lengths."""
-LEVEL = 0.3
-"""Part of their length that toes lead along the ground at least for their heading to count."""
-TOES = 0.25
-"""Seconds beyond a footfall in which toes go over into their own motion."""
+PARTS = (0.25, 0.5, 0.75)
+"""Parts of the way from the ball to the end of toes that are looked at for what they lie on."""
 ROLLING = 0.3
 """Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
 WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
@@ -116,10 +115,16 @@ class FootPlan:
     feet: Array  # (F, 4) rotations
     toes: Array | None  # (F, 4) rotations, or None
     down: Indices  # (F,) index of the footfall, -1 in the air
+    passage: tuple[Indices, Array]  # (F, 4) rows of values that go over in the air, and their weights
 
     def ankles(self, leg: WalkLeg) -> Array:
         """(F, 3) joint of the foot."""
         return np.asarray(self.balls - turned(self.feet, leg.sole.ball))
+
+    def gone_over(self, values: Array) -> Array:
+        """(F, k) values (F, k) where the foot is down, and a smooth way from one to the next in the air."""
+        rows, weights = self.passage
+        return np.asarray((weights[..., None] * values[rows]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,28 +227,28 @@ def plan_walk(
     reach = _reaches(cycle, settings, standing, time.shares)
     course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
-    heads, _ = posed(cycle.figure_map, cycle.target, *body)
+    heads, world = posed(cycle.figure_map, cycle.target, *body)
     free = {}
     for leg in cycle.legs:
         yield
         free[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
     usual, weights = _usual_rates(cycle), {name: np.ones(len(along)) for name in free}
-    best: tuple[Array, tuple[Array, Array], dict[str, FootPlan], Array] | None = None
+    best: tuple[Array, tuple[Array, Array, Array], dict[str, FootPlan], Array] | None = None
     former: Array = np.zeros(0)
     for _ in range(PASSES):
         yield
         rotations, hips, turns = body
+        start, start_world = heads, world
         if lie.is_long:
             hips, turns = _sunk(course, heads, free, weights, hips, turns)
-        start, _ = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
+            start, start_world = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
         moved = _moved(course, start, free, weights)
         sunk = np.minimum(moved + hips - body[1], 0.0)
         present = np.concatenate((hips + moved, turns), axis=1)
         if best is not None and np.allclose(present, former, rtol=0.0, atol=1e-9):
             break
         former = present
-        pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-        joints, feet = cycle.target.world(*pose), {}
+        joints, feet = (start + moved[:, None], start_world), {}
         worst: Array = np.zeros(4)
         for leg in cycle.legs:
             yield
@@ -257,9 +262,10 @@ def plan_walk(
             worst = np.maximum(worst, (*cost, missed / (MISSED * cycle.leg)))
             weights[leg.limb.name] = weights[leg.limb.name] * (chosen == 0)
         if best is None or _is_calmer(worst, best[0]):
-            best = worst, pose, feet, moved
+            best = worst, (rotations, hips + moved, turns), feet, moved
     assert best is not None
-    _, pose, feet, moved = best
+    _, present_body, feet, moved = best
+    pose = placed(cycle.figure_map, cycle.target, *present_body)
     return WalkPlan(*pose, feet, moved, time.times, time.phases, along, course.reach)
 
 
@@ -428,9 +434,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
     points = [arms + point for point in leg.sole_points(feet, toes)]
     if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
-        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
-        flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
-        points.append(arms + length * _up(ahead_of(feet, sole.across), np.full(count, flat)))
+        points.append(arms + _level_toes(sole, feet))
     for rows, u, p, i in swings:
         rests = np.flatnonzero(down == i)
         low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
@@ -446,7 +450,9 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         if course.lie.is_long:
             plane = course.lie.height(around, ahead[around], aside[around])
         bases[rows] = swing_base(u, p, ends, plane, rises[rows], needed)
-    plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
+    plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down, _passage(course, down))
+    if toes is not None:
+        plan = replace(plan, toes=_between(plan, _lying(course, leg, plan, ahead), toes))
     return _on_surface(course, leg, plan, ahead)
 
 
@@ -641,88 +647,190 @@ def _around(rows: Indices, count: int) -> tuple[Indices, Indices]:
 
 
 def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
-    """The foot with its heel and toes on the ground where it is down, and nothing of it below."""
-    sole, balls, feet, toes = leg.sole, plan.balls, plan.feet, plan.toes
-    times, ahead = course.time.times, ahead_of(plan.feet, leg.sole.across)
+    """The foot with its heel on the ground where it is down, and nothing of it below."""
 
-    def above(arm: Array, rows: Indices = course.rows) -> Array:
-        """(R,) height of the ground under points (R, 3) over the ball at rows; minus infinity over holes."""
-        heights, _ = course.under(balls[rows] + arm, along[rows], rows)
-        return np.where(np.isfinite(heights), heights - balls[rows, 2], -np.inf)
+    def above(arms: Array) -> Array:
+        return _above(course, plan, along, arms, course.rows)
 
     if leg.flat:
-        below = np.maximum(above(turned(feet, sole.heel)), -10.0 * leg.length)
-        feet = raised_ahead(feet, -ahead, missing_turn(feet, sole.heel, -ahead, below))
-    if toes is not None and sole.toe is not None:
-        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
-        flat = float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
-        borne = _borne(plan.down, times, TOES)
-        tips = turned(toes, sole.toe)
-        flat_size = batch.length(tips[:, :2], -1)[:, None]
-        is_level = flat_size > LEVEL * length  # toes that stand on end have no heading of their own
-        level_tips = tips * (1.0, 1.0, 0.0) / np.maximum(flat_size, 1e-12)
-        toward = np.where(is_level, level_tips, ahead)
-        rise = np.asarray(batch.arctan2(tips[:, 2], np.maximum(flat_size[:, 0], 1e-9)))
-        lowest = max(-flat - course.settings.steepest - DROOP, -0.5 * np.pi)
-        down, angle = plan.down >= 0, rise.copy()
-        near = np.flatnonzero(down | (above(tips) > tips[:, 2]))
-        angle[near] = _lying(
-            lambda at: above(length * _up(toward[near], at), near), len(near), length, lowest
-        )
-        missing = np.where(down, 0.0, np.clip(angle - rise, 0.0, BENT))
-        free = smooth_envelope(missing, times, ROLLING)
-        lying = length * _up(toward, angle)
-        hangs = lying[:, 2] > above(lying) + MET * length  # over an edge
-        rests = np.flatnonzero(down)
-        if len(rests):  # beyond a footfall they go over from how they lay
-            before, after = _around(rests, len(down))
-            nearest = np.where(course.rows - before <= after - course.rows, before, after)
-            angle, hangs = angle[nearest], hangs[nearest]
-        raised = np.where(down, angle - rise, borne * (angle - rise) + (1.0 - borne) * free)
-        more = np.maximum(0.0, missing - raised) * ~down
-        raised += np.where(hangs, smooth_envelope(more * hangs, times, BLEND), more)
-        toes = raised_ahead(toes, toward, raised)
-    under = leg.sole_points(feet, None)[0]
-    deep = above(under) - under[:, 2]
-    balls = balls + np.maximum(0.0, deep)[:, None] * UP
-    return replace(plan, balls=balls, feet=feet, toes=toes)
+        back = -ahead_of(plan.feet, leg.sole.across)
+        below = np.maximum(above(turned(plan.feet, leg.sole.heel)), -10.0 * leg.length)
+        missing = missing_turn(plan.feet, leg.sole.heel, back, below)
+        plan = replace(plan, feet=raised_ahead(plan.feet, back, missing))
+    under = leg.sole_points(plan.feet, None)[0]
+    deep = np.maximum(0.0, above(under) - under[:, 2])
+    plan = replace(plan, balls=plan.balls + deep[:, None] * UP)
+    if plan.toes is not None and leg.sole.toe is not None:
+        plan = replace(plan, toes=_clear_toes(course, leg, plan, along))
+    return plan
 
 
-def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: float) -> Array:
-    """(F,) radians above level at which toes lie on the ground: the largest at which their ends meet it.
+def _above(course: _Course, plan: FootPlan, along: Array, arms: Array, rows: Indices) -> Array:
+    """(R,) height of the ground under points (R, 3) over the ball at rows; minus infinity over holes."""
+    heights, _ = course.under(plan.balls[rows] + arms, along[rows], rows)
+    return np.where(np.isfinite(heights), heights - plan.balls[rows, 2], -np.inf)
 
-    The ends are over other places the more toes are bent, so the angle is bracketed first and then cut down
-    by regula falsi (Dowell and Jarratt 1971, "A Modified Regula Falsi Method for Computing the Root of an
+
+# Toes ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Toes:
+    """Toes that bend about the axis across them, along the ground."""
+
+    ahead: Array  # (F, 3) unit, along the ground, where they point
+    side: Array  # (F, 3) of their ends from the ball, along the axis
+    size: Array  # (F,) metres of their ends from the axis
+    rise: Array  # (F,) radians above level
+
+    @classmethod
+    def of(cls, sole: Sole, toes: Array) -> _Toes:
+        """Toes of a sole that has them, turned as (F, 4)."""
+        assert sole.toe is not None and sole.across_toe is not None
+        # The line to their ends leads back where they hang past the vertical; the axis across them stays.
+        tips, ahead = turned(toes, sole.toe), ahead_of(toes, sole.across_toe)
+        far = batch.dot(tips, ahead, -1)
+        side = tips - far[:, None] * ahead - tips[:, 2:] * UP
+        return cls(ahead, side, np.hypot(far, tips[:, 2]), batch.arctan2(tips[:, 2], far))
+
+    def ends(self, angles: Array, rows: Indices) -> Array:
+        """(R, 3) from the ball to their ends at angles (R,) above level in rows (R,)."""
+        return self.side[rows] + self.size[rows, None] * _up(self.ahead[rows], angles)
+
+
+def _lying(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Array:
+    """(F, 4) toes on the ground where the foot is down.
+
+    They lie in the plane of their footfall. Where their ends are off the ground there, they bend to the
+    nearest angle at which these meet it. Over an edge they bend down as far as what lies on it lets them.
+    """
+    sole, rows = leg.sole, np.flatnonzero(plan.down >= 0)
+    assert plan.toes is not None
+    if sole.toe is None or not len(rows):
+        return plan.toes
+    toes = _Toes.of(sole, plan.toes)
+    slopes = np.array([fall.slope for fall in plan.footfalls])[plan.down[rows]]
+    planes = turned(slopes, np.broadcast_to(UP, (len(rows), 3)))
+    pitch = batch.arctan2(-batch.dot(planes, toes.ahead[rows], -1), planes[:, 2])
+    start, most = pitch - _flat(sole), course.settings.steepest + DROOP
+    met = _met(_over(course, plan, along, toes, rows), toes.size[rows], start, most)
+    bent = np.flatnonzero(met < start)
+    if len(bent):
+        parts = [_over(course, plan, along, toes, rows[bent], part, sole.height) for part in (*PARTS, 1.0)]
+
+        def lowest(angles: Array, k: Indices) -> Array:
+            return np.asarray(np.min([part(angles, k) for part in parts], axis=0))
+
+        deep = lowest(met[bent], np.arange(len(bent))) < -MET * toes.size[rows[bent]]
+        met[bent] = np.where(deep, _met(lowest, toes.size[rows[bent]], start[bent], most), met[bent])
+    angles = toes.rise.copy()
+    angles[rows] = met
+    return raised_ahead(plan.toes, toes.ahead, angles - toes.rise)
+
+
+def _over(
+    course: _Course,
+    plan: FootPlan,
+    along: Array,
+    toes: _Toes,
+    rows: Indices,
+    part: float = 1.0,
+    height: float = 0.0,
+) -> Callable[[Array, Indices], Array]:
+    """Heights (K,) above the ground of ends of toes at angles (K,), at places (K,) in rows (R,).
+
+    Args:
+        part: of the way to their ends from below the ball, whose `height` is that above the ground.
+    """
+
+    def over(angles: Array, k: Indices) -> Array:
+        points = part * toes.ends(angles, rows[k]) - (1.0 - part) * height * UP
+        far = 10.0 * toes.size[rows[k]]
+        return np.asarray(points[:, 2] - np.clip(_above(course, plan, along, points, rows[k]), -far, far))
+
+    return over
+
+
+def _clear_toes(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Array:
+    """(F, 4) toes in the air, bent up smoothly where their ends would be in the ground."""
+    assert plan.toes is not None
+    toes, is_air, times = _Toes.of(leg.sole, plan.toes), plan.down < 0, course.time.times
+    ends = toes.ends(toes.rise, course.rows)
+    deep = np.flatnonzero(is_air & (_above(course, plan, along, ends, course.rows) > ends[:, 2]))
+    if not len(deep):
+        return plan.toes
+    missing = np.zeros(len(is_air))
+    over = _over(course, plan, along, toes, deep)
+    missing[deep] = _met(over, toes.size[deep], toes.rise[deep], 0.0) - toes.rise[deep]
+    raised = (1.0 - _borne(plan.down, times, BLEND)) * smooth_envelope(missing, times, ROLLING)
+    return raised_ahead(plan.toes, toes.ahead, np.maximum(raised, missing))
+
+
+def _met(over: Callable[[Array, Indices], Array], sizes: Array, start: Array, most: float) -> Array:
+    """(R,) radians above level at which toes meet the ground: the nearest to a start, on the side where they
+    are above it.
+
+    They are over other places the more they are bent, so the angle is bracketed first and then cut down by
+    regula falsi (Dowell and Jarratt 1971, "A Modified Regula Falsi Method for Computing the Root of an
     Equation").
 
     Args:
-        level: (F,) heights of the ground over the ball where the ends are with angles (F,).
-        length: of the toes.
-        lowest: the angle where the ground is nowhere that high. It is `BENT` where all of it is higher.
+        over: (K,) heights of toes above the ground at angles (K,), of toes (K,) of the R.
+        sizes: (R,) their lengths.
+        start: (R,) radians. Toes above the ground go down from there, by `most` if they meet none; those
+            below it go up, to `BENT` above level.
+        most: radians.
     """
-
-    def over(angles: Array) -> Array:  # of the ends, above the ground
-        most = 10.0 * length
-        return np.asarray(length * np.sin(angles) - np.clip(level(angles), -most, most))
-
-    grid = np.linspace(BENT, lowest, BRACKETS)
-    heights = np.stack([over(np.full(count, angle)) for angle in grid])
-    meets, rows = heights <= 0.0, np.arange(count)
-    at = meets.argmax(axis=0)
-    before = np.maximum(at - 1, 0)
-    high, low, over_high, over_low = grid[before], grid[at], heights[before, rows], heights[at, rows]
+    left = np.arange(len(start))
+    first = over(start, left)
+    about = np.abs(first) <= MET * sizes  # what about lies on the ground stays there
+    step = np.where(first > 0.0, -most, np.maximum(BENT - start, 0.0)) / BRACKETS
+    step = np.where(about, np.where(first > 0.0, -2.0, 2.0) * MET, step)
+    result, near, over_near, bracketed = start.copy(), start.copy(), first.copy(), []
+    for k in range(BRACKETS):
+        left = left if k == 0 else left[~about[left]]
+        if not len(left):
+            break
+        far = near[left] + step[left]
+        over_far = over(far, left)
+        meets = (over_far > 0.0) != (first[left] > 0.0)
+        bracketed.append(
+            (left[meets], near[left[meets]], far[meets], over_near[left[meets]], over_far[meets])
+        )
+        left = left[~meets]
+        near[left], over_near[left] = far[~meets], over_far[~meets]
+    result[left] = near[left]
+    k, low, high, over_low, over_high = (np.concatenate(each) for each in zip(*bracketed, strict=True))
+    is_low = over_low > 0.0  # name the end above the ground high
+    low, high = np.where(is_low, high, low), np.where(is_low, low, high)
+    over_low, over_high = np.where(is_low, over_high, over_low), np.where(is_low, over_low, over_high)
     for _ in range(CUTS):
         share = over_high / np.maximum(over_high - over_low, 1e-12)
         middle = high + np.clip(share, 0.05, 0.95) * (low - high)
-        over_middle = over(middle)
+        over_middle = over(middle, k)
         is_high = over_middle > 0.0
         over_low = np.where(is_high, 0.5 * over_low, over_middle)
         over_high = np.where(is_high, over_middle, 0.5 * over_high)
         high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
     share = np.clip(over_high / np.maximum(over_high - over_low, 1e-12), 0.0, 1.0)
     root = high + share * (low - high)
-    root = np.where(over(root) < -MET * length, high, root)  # at an edge the ground falls away: beyond it
-    return np.where(meets[0], BENT, np.where(meets.any(axis=0), root, lowest))
+    # At an edge the ground falls away: beyond it.
+    result[k] = np.where(over(root, k) < -MET * sizes[k], high, root)
+    return result
+
+
+def _flat(sole: Sole) -> float:
+    """Radians below level by which toes that lie on level ground lead down from the ball."""
+    assert sole.toe is not None
+    length = max(float(np.linalg.norm(sole.toe)), 1e-12)
+    return float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
+
+
+def _level_toes(sole: Sole, feet: Array) -> Array:
+    """(F, 3) from the ball to the ends of toes that lie on level ground, ahead of feet (F, 4)."""
+    assert sole.toe is not None
+    length, flat = max(float(np.linalg.norm(sole.toe)), 1e-12), _flat(sole)
+    return np.asarray(length * _up(ahead_of(feet, sole.across), np.full(len(feet), -flat)))
 
 
 def _up(ahead: Array, angles: Array) -> Array:
@@ -750,18 +858,18 @@ def _from_hip(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array
     back, is_air = inverse(body), (plan.down < 0)[:, None]
     usual, lines = turned(back, heads[:, end] - start), turned(back, plan.ankles(leg) - start)
     ratios = np.log(np.maximum(batch.length(lines, -1), 1e-9) / np.maximum(batch.length(usual, -1), 1e-9))
-    scales = np.exp(_gone_over(course, plan.down, ratios[:, None]))
-    lines = scales * turned(_turned_over(course, plan.down, shortest(usual, lines)), usual)
+    scales = np.exp(plan.gone_over(ratios[:, None]))
+    lines = scales * turned(_turned_over(plan, shortest(usual, lines)), usual)
     far = np.maximum(batch.length(lines, -1), 1e-12)
     lines = turned(body, lines * np.minimum(1.0, course.reach[limb.name] / far)[:, None])
     usual_turns = product(back, foot)
-    turns = _turned_over(course, plan.down, product(product(back, plan.feet), inverse(usual_turns)))
+    turns = _turned_over(plan, product(product(back, plan.feet), inverse(usual_turns)))
     feet = np.where(is_air, product(body, product(turns, usual_turns)), plan.feet)
     balls = np.where(is_air, start + lines + turned(feet, sole.ball), plan.balls)
     toes = plan.toes
     if toes is not None:
         carried = product(feet, product(inverse(foot), world[:, target.index(limb.tip)]))
-        toes = np.where(is_air, carried, toes)
+        toes = _between(replace(plan, feet=feet), toes, carried)
     plan = replace(plan, balls=balls, feet=feet, toes=toes)
     cycle_foot = course.cycle.feet[limb.name]
     ahead = sampled(cycle_foot.balls, course.time.phases / course.cycle.step)[:, 0] - cycle_foot.before
@@ -769,11 +877,19 @@ def _from_hip(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array
     return _on_surface(course, leg, _lifted(course, leg, plan, along), along)
 
 
-def _turned_over(course: _Course, down: Indices, turns: Array) -> Array:
+def _between(plan: FootPlan, laid: Array, free: Array) -> Array:
+    """(F, 4) toes as laid (F, 4) where a foot is down, and in the air as free (F, 4), turned in the frame of
+    the foot by what goes over from one footfall to the next."""
+    back = inverse(plan.feet)
+    turns = product(product(back, laid), inverse(product(back, free)))
+    turns = _turned_over(plan, turns)
+    return np.where((plan.down >= 0)[:, None], laid, product(product(plan.feet, turns), product(back, free)))
+
+
+def _turned_over(plan: FootPlan, turns: Array) -> Array:
     """(F, 4) turns (F, 4) where a foot is down, and what goes over from one to the next in the air."""
     vectors = batch.logarithm(np.ascontiguousarray(np.where(turns[:, :1] < 0.0, -turns, turns).T)).T
-    vectors = _gone_over(course, down, vectors)
-    return np.ascontiguousarray(batch.exponential(np.ascontiguousarray(vectors.T)).T)
+    return np.ascontiguousarray(batch.exponential(np.ascontiguousarray(plan.gone_over(vectors).T)).T)
 
 
 def _swings(down: Indices) -> list[tuple[int, int]]:
@@ -782,28 +898,31 @@ def _swings(down: Indices) -> list[tuple[int, int]]:
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
-def _gone_over(course: _Course, down: Indices, values: Array) -> Array:
-    """(F, k) values (F, k) where a foot is down, and a smooth way from one to the next in the air.
+def _passage(course: _Course, down: Indices) -> tuple[Indices, Array]:
+    """(F, 4) rows and their weights of which values go over from one footfall to the next: see `FootPlan`.
 
     A value goes over in a smooth step, in a stride at most, and its rate fades in `BLEND` seconds.
     """
-    times, result = course.time.times, values.copy()
+    times, count = course.time.times, len(down)
+    rows, weights = np.tile(np.arange(count)[:, None], 4), np.zeros((count, 4))
+    weights[down >= 0, 0] = 1.0
     for first, end in _swings(down):
-        result[first:end] = 0.0
         span = course.cycle.stride_time
-        if first > 0 and end < len(down):
+        if first > 0 and end < count:
             span = min(span, float(times[end] - times[first - 1]))
-        for edge, inner in ((first - 1, first - 2), (end, end + 1)):
-            if not 0 <= edge < len(down):
+        for k, (edge, inner) in enumerate(((first - 1, first - 2), (end, end + 1))):
+            if not 0 <= edge < count:
                 continue
-            far = np.abs(times[first:end] - times[edge])[:, None]
-            result[first:end] += batch.smooth_step(1.0 - far / span) * values[edge]
-            if 0 <= inner < len(down) and down[inner] == down[edge]:
+            far = np.abs(times[first:end] - times[edge])
+            rows[first:end, 2 * k] = edge
+            weights[first:end, 2 * k] = batch.smooth_step(1.0 - far / span)
+            if 0 <= inner < count and down[inner] == down[edge]:
                 fade = min(BLEND, span)
                 u = np.minimum(far / fade, 1.0)
-                rate = (values[edge] - values[inner]) / abs(times[edge] - times[inner])
-                result[first:end] += fade * u * (1.0 - u) ** 2 * rate
-    return result
+                rate = fade * u * (1.0 - u) ** 2 / abs(times[edge] - times[inner])
+                rows[first:end, 2 * k + 1] = inner
+                weights[first:end, 2 * k : 2 * k + 2] += rate[:, None] * (1.0, -1.0)
+    return rows, weights
 
 
 def _lifted(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
@@ -818,9 +937,7 @@ def _lifted(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Foot
     feet, toes, is_air = plan.feet, plan.toes, plan.down < 0
     points = leg.sole_points(feet, toes)
     if sole.toe is not None:  # as far as level
-        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
-        flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
-        points.append(length * _up(ahead_of(feet, sole.across), np.full(len(feet), flat)))
+        points.append(_level_toes(sole, feet))
     heights = []
     for point in points:
         places = np.column_stack(((plan.balls + point)[:, :2], np.full(len(point), -np.inf)))
@@ -859,21 +976,23 @@ def _calmest(
     if len(plans) == 1 or len(times) < 2:
         return chosen, worst
     heads, world = joints
-    start, rates = heads[:, target.index(leg.limb.upper)], []
-    for plan in plans:
-        line = plan.ankles(leg) - start
-        far = np.maximum(batch.length(line, -1), 1e-12)
-        line = line * np.minimum(1.0, course.reach[leg.limb.name] / far)[:, None]
-        folded = folded_leg(target, leg.limb, heads, world, line)
-        turns = [world[:, target.index(course.cycle.figure_map.hips)], *folded.values(), plan.feet]
-        turns += [] if plan.toes is None else [plan.toes]
-        rates.append(_rates(np.stack(turns), start + line, float(times[1] - times[0]), leg.length))
+    start, step = heads[:, target.index(leg.limb.upper)], float(times[1] - times[0])
+    lines = np.stack([plan.ankles(leg) for plan in plans]) - start
+    far = np.maximum(batch.length(lines, -1), 1e-12)
+    lines = lines * np.minimum(1.0, course.reach[leg.limb.name] / far)[..., None]
+    folded = folded_leg(target, leg.limb, heads, world, lines)
+    hips = np.broadcast_to(world[:, target.index(course.cycle.figure_map.hips)], (*lines.shape[:-1], 4))
+    turns = [hips, *folded.values(), np.stack([plan.feet for plan in plans])]
+    toes = [plan.toes for plan in plans if plan.toes is not None]
+    turns += [np.stack(toes)] if toes else []
+    turn, bend, jerk = _rates(np.stack(turns), start + lines, step, leg.length)
+    none = np.zeros(len(plans))  # jerk of a swing of a frame
     for first, end in _swings(plans[0].down):
         steps, jerk_steps = slice(max(first - 1, 0), end), slice(max(first - 3, 0), end)
         least: Array | None = None
-        for k, (turn, bend, jerk) in enumerate(rates):
-            largest = turn[steps].max(initial=0.0), bend[steps].max(initial=0.0)
-            rate = np.array((*largest, jerk_percentile([np.append(jerk[jerk_steps], 0.0)]))) / usual
+        turn_most, bend_most = (each[:, steps].max(axis=1, initial=0.0) for each in (turn, bend))
+        jerk_most = np.percentile(np.column_stack((jerk[:, jerk_steps], none)), JERK_PERCENTILE, axis=1)
+        for k, rate in enumerate(np.column_stack((turn_most, bend_most, jerk_most)) / usual):
             if least is None or _is_calmer(rate, least):
                 least, chosen[first:end] = rate, k
         assert least is not None
@@ -905,18 +1024,19 @@ def _of_plans(plans: Sequence[FootPlan], chosen: Indices) -> FootPlan:
 
 
 def _rates(turns: Array, ankles: Array, step: float, size: float) -> tuple[Array, Array, Array]:
-    """(F - 1,) largest turns from frame to frame of joints, in the world and against the one above, per
+    """(..., F - 1) largest turns from frame to frame of joints, in the world and against the one above, per
     second, and jerks of an ankle, see `jerks`.
 
     Args:
-        turns: (J, F, 4) rotations of the hips and of the joints of a leg from there on, world.
-        ankles: (F, 3).
+        turns: (J, ..., F, 4) rotations of the hips and of the joints of a leg from there on, world.
+        ankles: (..., F, 3).
         step: seconds from frame to frame.
         size: of the leg, metres.
     """
     bends = product(inverse(turns[:-1]), turns[1:])
     turn, bend = (
-        batch.angles_between(each[:, 1:], each[:, :-1], -1).max(axis=0) / step for each in (turns[1:], bends)
+        batch.angles_between(each[..., 1:, :], each[..., :-1, :], -1).max(axis=0) / step
+        for each in (turns[1:], bends)
     )
     return turn, bend, jerks(ankles, step, size)
 

@@ -210,7 +210,7 @@ def test_a_jump_is_named(bake):
     assert report.largest_rotation.angle == pytest.approx(math.pi - 2.0 * math.atan(0.05), abs=1e-3)
     assert report.summary().endswith("; 'bone_0' turns 174 degrees at frame 7")
     assert json.loads(report.to_json())["largest_rotation"]["bone"] == "bone_0"
-    assert report.advice() == "Bone 'bone_0' turns 174 degrees at frame 7"
+    assert report.advice() == "'bone_0' turns 174 degrees at frame 7"
     still = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert "turns" not in still.summary()
     assert still.advice() == ""

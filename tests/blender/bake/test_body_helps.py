@@ -166,9 +166,7 @@ def test_the_body_goes_as_far_as_the_influence_has_it(ext, bake, influence, monk
 def test_the_body_begins_evenly_where_limbs_are_soft(channels, soft):
     """Without Softness it goes at the target's own rate from one frame to the next."""
     rig, row = figure((0.18, -0.566, 1.55), first=(0.18, -0.47, 1.55))
-    for curve in channels.fcurves_of(row.target):
-        for point in curve.keyframe_points:
-            point.interpolation = "LINEAR"
+    rigs.interpolate(channels.fcurves_of(row.target), "LINEAR")
     for each in rig.ccd_rig.constraints:
         each.soft = soft if each.soft else 0.0
     press_bake(*ENDS)

@@ -20,13 +20,11 @@ def finding(ext):
     return ext.module("ccd_rig.blender.bake.report")
 
 
-def test_frames_out_of_reach_are_one_range(bake):
+def test_frames_out_of_reach_are_one_range(bake, channels):
     """Constant keys: the target is 0.5 m too far from frame 10 to 15."""
     rig = rigs.chain(3)
     target = rigs.keyed(rigs.empty("Goal"), {1: (2, 0, 1.5), 10: (3.5, 0, 0), 16: (2, 0, 1.5)})
-    for curve in _curves(target):
-        for point in curve.keyframe_points:
-            point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(target), "CONSTANT")
     rigs.reach(rig, "bone_2", target, "tail.tip")
     report = run(bake, rig, 30)
     (short,) = of(report, "SHORT")
@@ -87,21 +85,19 @@ def test_lengths_are_metres_by_the_unit_scale(bake, capfd):
     assert centimetres == pytest.approx(0.01 * metres, rel=0.05)
 
 
-def leaping(path):
+def leaping(channels, path):
     """A bone that reaches for a target which leaps from place to place, at frames."""
     rig = rigs.chain(1)
     target = rigs.keyed(rigs.empty("Goal"), path)
-    for curve in _curves(target):
-        for point in curve.keyframe_points:
-            point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(target), "CONSTANT")
     return rig, rigs.reach(rig, "bone_0", target, "Hand")
 
 
 @pytest.mark.parametrize("keys", ["EVERY_FRAME", "SOLVED_FRAMES"])
 @pytest.mark.parametrize("influence", [1.0, 0.5])
-def test_targets_that_are_missed_between_solves_alone(ext, bake, keys, influence):
+def test_targets_that_are_missed_between_solves_alone(ext, bake, keys, influence, channels):
     """The bone stands up at both solves, and its target lies a quarter of a turn off from frame 5 to 6."""
-    rig, row = leaping({1: (0, 0, 1), 5: (1, 0, 0), 7: (0, 0, 1)})
+    rig, row = leaping(channels, {1: (0, 0, 1), 5: (1, 0, 0), 7: (0, 0, 1)})
     row.influence = influence
     report = run(bake, rig, 11, step=10, keys=bake.Keys[keys])
     assert report.unsolved_count() == 0
@@ -146,19 +142,19 @@ def test_an_influence_that_changes_between_solves_alone(bake, parent, most):
     assert of(run(bake, rig, 11, **settings), "BETWEEN") == []
 
 
-def test_between_solves_nothing_is_missed_on_the_way_of_the_slerps(bake):
+def test_between_solves_nothing_is_missed_on_the_way_of_the_slerps(bake, channels):
     """A target goes a quarter round the bone's head, steadily: every pose between is met."""
     quarter = np.radians(90.0) / 10.0
     path = {1 + k: (math.sin(k * quarter), 0, math.cos(k * quarter)) for k in range(11)}
-    rig, _ = leaping(path)
+    rig, _ = leaping(channels, path)
     report = run(bake, rig, 11, step=5)
     assert report.is_sound
     assert report.reaches_all
 
 
-def test_what_solved_frames_miss_is_not_missed_between_them(bake):
+def test_what_solved_frames_miss_is_not_missed_between_them(bake, channels):
     """The target is out of reach by as much at all frames."""
-    rig, _ = leaping({1: (0, 0, 3)})
+    rig, _ = leaping(channels, {1: (0, 0, 3)})
     report = run(bake, rig, 11, step=5)
     assert [each.trouble for each in report.findings] == ["SHORT"]
 
@@ -241,13 +237,6 @@ def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, 
     slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
     (result,) = findings._slides(baked, [slip])
     assert ((result.frame_start, result.frame_end), result.frame, result.distance) == (span, 5.0, 0.3)
-
-
-def _curves(thing):
-    action = thing.animation_data.action
-    if hasattr(action, "fcurves"):
-        return list(action.fcurves)
-    return [c for layer in action.layers for s in layer.strips for b in s.channelbags for c in b.fcurves]
 
 
 def test_a_target_that_limits_keep_it_from_is_off_not_short(bake):
@@ -602,7 +591,7 @@ def test_a_jump_at_an_end_of_the_range(bake, kind, verify, last, shown, preview,
         assert report.is_sound != bool(ends)
 
 
-def test_a_jump_where_an_influence_begins_or_ends_at_once(bake):
+def test_a_jump_where_an_influence_begins_or_ends_at_once(bake, channels):
     """Before and after, the two bones point up; meanwhile each is bent by 30 degrees."""
     rig = rigs.chain(2)
     bent_to(rig)
@@ -610,14 +599,13 @@ def test_a_jump_where_an_influence_begins_or_ends_at_once(bake):
     for frame, influence in ((1, 0.0), (10, 1.0), (21, 0.0)):
         row.influence = influence
         row.keyframe_insert("influence", frame=frame)
-    for point in _curves(rig)[0].keyframe_points:
-        point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
     report = run(bake, rig, 40)
     assert [each.frame for each in of(report, "JUMP")] == [10, 21]
     assert not report.is_sound
 
 
-def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake):
+def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake, channels):
     """The first hands over to it while the target rests, and has no influence at the jump."""
     rig = rigs.chain(2)
     bent_to(rig)
@@ -628,9 +616,7 @@ def test_a_jump_where_the_second_constraint_of_a_chain_ends_at_once(bake):
         for frame, influence in keys:
             row.influence = influence
             row.keyframe_insert("influence", frame=frame)
-    for curve in _curves(rig):
-        for point in curve.keyframe_points:
-            point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
     report = run(bake, rig, 40, verify=False)
     assert [(each.frame, each.constraint) for each in of(report, "JUMP")] == [(30, "Second")]
 
@@ -647,21 +633,20 @@ def sliding(size=1.0):
 
 
 @pytest.mark.parametrize("size", [1.0, 3.0])
-def test_a_jump_of_a_slide(bake, size):
+def test_a_jump_of_a_slide(bake, size, channels):
     """The bone moves by half a bone as the influence begins, and turns by nothing."""
     rig = sliding(size)
     row = rig.ccd_rig.constraints[0]
     for frame, influence in ((1, 0.0), (10, 1.0)):
         row.influence = influence
         row.keyframe_insert("influence", frame=frame)
-    for point in _curves(rig)[0].keyframe_points:
-        point.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
     report = run(bake, rig, 20, verify=False)
     (jump,) = of(report, "JUMP")
     assert (jump.frame, jump.bone, jump.angle, jump.follows) == (10, "bone_0", 0.0, False)
     assert jump.distance == pytest.approx(0.5 * size, rel=0.02)
     assert jump.words() == f"10 bone_0 jumps {0.5 * size:.2g} m"
-    assert report.advice() == f"Bone 'bone_0' moves {jump.distance:.4f} m at frame 10"
+    assert report.advice() == f"'bone_0' moves {jump.distance:.4f} m at frame 10"
     assert not report.is_sound
 
 
@@ -677,7 +662,7 @@ def test_a_jump_of_a_slide_at_the_ends_of_the_range(bake, verify):
     assert all(each.distance == pytest.approx(0.5, rel=0.02) for each in jumps)
 
 
-def test_a_slide_that_follows_its_animation_does_not_jump(bake):
+def test_a_slide_that_follows_its_animation_does_not_jump(bake, channels):
     """The location itself jumps, and the target with it."""
     rig = sliding()
     for frame, y in ((1, 0.5), (10, 0.0)):
@@ -685,14 +670,12 @@ def test_a_slide_that_follows_its_animation_does_not_jump(bake):
         rig.pose.bones[0].keyframe_insert("location", frame=frame)
     rigs.keyed(bpy.data.objects["Goal"], {1: (0.0, 0.0, 1.5), 10: (0.0, 0.0, 1.0)})
     for thing in (rig, bpy.data.objects["Goal"]):
-        for curve in _curves(thing):
-            for point in curve.keyframe_points:
-                point.interpolation = "CONSTANT"
+        rigs.interpolate(channels.fcurves_of(thing), "CONSTANT")
     assert of(run(bake, rig, 20, verify=False), "JUMP") == []
 
 
 @pytest.mark.parametrize("verify", [True, False])
-def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
+def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify, channels):
     """The foot holds it at the origin to frame 10. Its animation goes by 2 m from frame 1 to 40."""
     rig = rigs.armature(
         [
@@ -706,9 +689,7 @@ def test_a_body_that_jumps_from_its_planted_foot_to_its_animation(bake, verify):
     for frame, x in ((1, 0.0), (40, 2.0)):
         hips.location.x = x
         hips.keyframe_insert("location", frame=frame)
-    for curve in _curves(rig):
-        for point in curve.keyframe_points:
-            point.interpolation = "LINEAR"
+    rigs.interpolate(channels.fcurves_of(rig), "LINEAR")
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.kind, row.chain_length = "Foot", "foot", "PLANT", 4
     report = run(bake, rig, 10, body="FOLLOW_FEET", verify=verify)

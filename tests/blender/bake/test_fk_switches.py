@@ -128,9 +128,7 @@ def key_switch(ext, rig, path, interpolation):
         bone["IK_FK"] = value
         bone.keyframe_insert('["IK_FK"]', frame=frame)
     channels = ext.module("ccd_rig.blender.keys.channels")
-    curve = next(curve for curve in channels.fcurves_of(rig) if curve.data_path == SWITCH)
-    for point in curve.keyframe_points:
-        point.interpolation = interpolation
+    rigs.interpolate((c for c in channels.fcurves_of(rig) if c.data_path == SWITCH), interpolation)
 
 
 def of_frames(rig):

@@ -7,6 +7,7 @@ import math
 import bpy
 import numpy as np
 import pytest
+import rigs
 from mathutils import Vector
 from operator_calls import add, both_ways, fails, posed_chain, undo_push
 
@@ -87,9 +88,7 @@ def test_keys_that_are_there_play_on_below_the_layer(rig, channels, interpolatio
         for frame, value in ((2 + place, 0.1), (16, -0.2), (33, 0.4), (58 - place, 0.0), (70, 0.2)):
             row.offset[i] = value * (1 + i)
             row.keyframe_insert("offset", index=i, frame=frame)
-    for curve in curves(channels, rig, PATH).values():
-        for point in curve.keyframe_points:
-            point.interpolation = interpolation
+    rigs.interpolate(curves(channels, rig, PATH).values(), interpolation)
     before = played(channels, rig)
     bpy.ops.ccd_rig.offset_raise(distance=0.3, direction="NEG_Y", start=20, end=44, falloff=6)
     wanted = before.copy()

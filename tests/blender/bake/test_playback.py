@@ -113,9 +113,7 @@ def test_only_where_a_constraint_has_influence_it_is_told_of(channels, bake, arm
         for frame, value in values:
             thing.influence = value
             thing.keyframe_insert("influence", frame=frame)
-    for curve in channels.fcurves_of(arm):
-        for key in curve.keyframe_points:
-            key.interpolation = "CONSTANT"
+    rigs.interpolate(channels.fcurves_of(arm), "CONSTANT")
     report = run(bake, arm)
     assert bool(report.check.mismatches()) == told
     assert bool(only(report).causes) == told

@@ -164,6 +164,13 @@ def test_wrong_words(cli, shot, tmp_path, monkeypatch, capfd, words, complaint):
         ("--keep-switches", "switch_to_fk", False),
         ("--body keep", "body", "KEEP_ANIMATION"),
         ("--body follow", "body", "FOLLOW_FEET"),
+        ("--body walk", "body", "WALK_ON"),
+        ("", "body", ""),
+        ("--body-helps", "body_helps", True),
+        ("--no-body-helps", "body_helps", False),
+        ("", "body_helps", None),
+        ("--current-action", "destination", "CURRENT_ACTION"),
+        ("--nla-strip", "destination", "NLA_STRIP"),
     ],
 )
 def test_words_of_a_bake_are_its_settings(ext, cli, words, field, value):

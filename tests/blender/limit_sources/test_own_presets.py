@@ -49,8 +49,17 @@ def test_a_preset_without_a_name_or_a_limit_is_refused(ext):
     (bone,) = select(ext, rigs.chain(2), "bone_1")
     fails(bpy.ops.ccd_rig.limit_preset_add, "Bone 'bone_1' has no limit to keep", name="Nothing")
     bone.ccd_rig.limit.kind = "HINGE"
-    fails(bpy.ops.ccd_rig.limit_preset_add, "The preset needs a name", name="  ")
+    for name in ("  ", "%"):  # Blender leaves nothing of them for a file
+        fails(bpy.ops.ccd_rig.limit_preset_add, "The preset needs a name", name=name)
     assert kept() == []
+
+
+def test_a_preset_is_told_by_the_name_that_the_menu_shows(ext, capfd):
+    (bone,) = select(ext, rigs.chain(2), "bone_1")
+    bone.ccd_rig.limit.kind = "HINGE"
+    assert bpy.ops.ccd_rig.limit_preset_add(name="../x") == {"FINISHED"}
+    assert [path.name for path in kept()] == ["slash_x.py"]
+    assert "Limit of 'bone_1' kept as 'Slash X'" in capfd.readouterr().out
 
 
 def test_a_preset_that_is_not_there_or_does_not_run_is_refused(ext, tmp_path):

@@ -428,19 +428,10 @@ def test_a_value_that_is_no_number_is_not_written(ext, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def influence_keys(rig, name):
-    """(frame, value, interpolation) of the keys of a constraint's influence."""
+def influence_keys(channels, rig, name):
+    """(frame, value, interpolation, handle) of the keys of a constraint's influence."""
     path = f"{rig.ccd_rig.constraints[name].path_from_id()}.influence"
-    animation = rig.animation_data
-    if animation is None or animation.action is None:
-        return []
-    action = animation.action
-    bags = [bag for each in getattr(action, "layers", ()) for s in each.strips for bag in s.channelbags]
-    curves = (
-        [curve for bag in bags for curve in bag.fcurves] if bags else list(getattr(action, "fcurves", ()))
-    )
-    found = next((curve for curve in curves if curve.data_path == path), None)
-    points = [] if found is None else found.keyframe_points
+    points = [p for c in channels.fcurves_of(rig) if c.data_path == path for p in c.keyframe_points]
     return [(p.co[0], round(p.co[1], 5), p.interpolation, tuple(p.handle_right)) for p in points]
 
 
@@ -502,22 +493,20 @@ def key_influence(rig, name, values):
         row.keyframe_insert("influence", frame=frame)
 
 
-def test_keys_of_influence_go_along_and_take_the_place_of_others(ext, tmp_path):
+def test_keys_of_influence_go_along_and_take_the_place_of_others(ext, tmp_path, channels):
     rig = dressed()
     key_influence(rig, "Hand", ((1, 0.0), (7.5, 1.0), (20, 0.25)))
-    action = rig.animation_data.action
-    bags = [bag for each in getattr(action, "layers", ()) for s in each.strips for bag in s.channelbags]
-    (curve,) = bags[0].fcurves if bags else action.fcurves
+    (curve,) = channels.fcurves_of(rig)
     curve.keyframe_points[0].interpolation = "CONSTANT"
-    kept = influence_keys(rig, "Hand")
+    kept = influence_keys(channels, rig, "Hand")
     file = str(tmp_path / "setup.json")
     assert bpy.ops.ccd_rig.setup_save(filepath=file) == {"FINISHED"}
     other = dressed("Other")
     key_influence(other, "Hand", ((3, 0.5), (50, 0.1)))
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
-    assert influence_keys(other, "Hand") == kept
-    assert influence_keys(other, "Stand") == []
-    assert influence_keys(rig, "Hand") == kept
+    assert influence_keys(channels, other, "Hand") == kept
+    assert influence_keys(channels, other, "Stand") == []
+    assert influence_keys(channels, rig, "Hand") == kept
 
 
 def test_keys_of_other_settings_are_told_where_they_stay_behind(ext, tmp_path, capfd):
@@ -573,7 +562,7 @@ def test_keys_that_cannot_be_set_are_named(ext, tmp_path, capfd):
         (lambda keys: keys[1].update(value=1e300), "value must be -3.4e+38 to 3.4e+38"),
     ],
 )
-def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words):
+def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words, channels):
     rig = dressed()
     key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
     file = tmp_path / "setup.json"
@@ -581,9 +570,9 @@ def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words
     data = json.loads(file.read_text())
     spoil(data["influence"]["Hand"]["keys"])
     file.write_text(json.dumps(data))
-    before = stored(rig), influence_keys(rig, "Hand")
+    before = stored(rig), influence_keys(channels, rig, "Hand")
     fails(bpy.ops.ccd_rig.setup_load, words, filepath=str(file))
-    assert (stored(rig), influence_keys(rig, "Hand")) == before
+    assert (stored(rig), influence_keys(channels, rig, "Hand")) == before
 
 
 @pytest.mark.parametrize(
@@ -633,7 +622,7 @@ def test_numbers_that_are_none_are_told(ext, number, place):
         files.from_json(spoilt)
 
 
-def test_influence_beyond_its_range_and_keys_at_one_frame_come_back(ext):
+def test_influence_beyond_its_range_and_keys_at_one_frame_come_back(ext, channels):
     """As an animator may leave them in the Graph Editor; Blender merges such keys as soon as one is moved."""
     rig = dressed()
     key_influence(rig, "Hand", ((1, 0.0), (9, 1.0), (12, 0.5)))
@@ -641,27 +630,27 @@ def test_influence_beyond_its_range_and_keys_at_one_frame_come_back(ext):
     curve = files.constraint_list.influence_curve(rig.ccd_rig.constraints["Hand"])
     curve.keyframe_points[1].co.y = 1.25
     curve.keyframe_points[2].co.x = 9.004
-    kept = influence_keys(rig, "Hand")
+    kept = influence_keys(channels, rig, "Hand")
     carried(ext, rig, rig)
-    assert [key[:2] for key in influence_keys(rig, "Hand")] == [kept[0][:2], kept[2][:2]]
+    assert [key[:2] for key in influence_keys(channels, rig, "Hand")] == [kept[0][:2], kept[2][:2]]
     curve.keyframe_points[1].co.x = 12.0
     curve.keyframe_points[1].co.y = 1.25
     curve.update()
-    kept = influence_keys(rig, "Hand")
+    kept = influence_keys(channels, rig, "Hand")
     carried(ext, rig, rig)
-    assert influence_keys(rig, "Hand") == kept
+    assert influence_keys(channels, rig, "Hand") == kept
 
 
-def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, tmp_path, capfd):
+def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, tmp_path, capfd, channels):
     """They have the time of the strip's action. Known: the strip begins twenty frames later."""
     rig = dressed()
     key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
     file = str(tmp_path / "setup.json")
     bpy.ops.ccd_rig.setup_save(filepath=file)
-    kept = influence_keys(rig, "Hand")
+    kept = influence_keys(channels, rig, "Hand")
     rigs.tweak(rig, start=21)
     fails(bpy.ops.ccd_rig.setup_save, "leave tweak mode", filepath=str(tmp_path / "tweaked.json"))
     assert not (tmp_path / "tweaked.json").exists()
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
     assert "Keys are left out: Armature 'Rig': an NLA strip is being tweaked" in capfd.readouterr().out
-    assert influence_keys(rig, "Hand") == kept
+    assert influence_keys(channels, rig, "Hand") == kept

@@ -434,9 +434,7 @@ def moving_object(channels, rig, speed):
     for frame in (1, walks.PERIOD + 1):
         rig.location.y = -speed * (frame - 1)
         rig.keyframe_insert("location", frame=frame)
-    for each in [each for each in channels.fcurves_of(rig) if each.data_path == "location"]:
-        for point in each.keyframe_points:
-            point.interpolation = "LINEAR"
+    rigs.interpolate((c for c in channels.fcurves_of(rig) if c.data_path == "location"), "LINEAR")
 
 
 def test_root_motion_of_the_object_is_that_of_the_hips(ext, channels):
@@ -693,11 +691,13 @@ def test_contacts_on_hills_and_stairs_are_found_above_the_ground(ext, channels, 
     walks.select(ext, rig, *BALLS)
     assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
     both = influences(channels, rig, last)
+    steps = int(both[0].sum() + (np.diff(both.astype(int), axis=0) == 1).sum())
     # Up to two frames about touch-down and lift-off are slow and low.
-    assert both[still].all() and (both & ~still).mean() < 0.18
-    rig.ccd_rig.ground.kind = "REST"
-    assert influences(channels, rig, last)[still].mean() < 0.85, "whole steps are taken for lifted feet"
-    rig.ccd_rig.ground.kind = "OBJECT"
+    assert both[still].all() and (both & ~still).sum() <= 4 * steps
+    if name == "hills":  # on stairs each tread is a level of its own, with or without the ground
+        rig.ccd_rig.ground.kind = "REST"
+        assert influences(channels, rig, last)[still].mean() < 0.85, "whole steps are taken for lifted feet"
+        rig.ccd_rig.ground.kind = "OBJECT"
     rig.ccd_rig.constraints.remove(1)
     assert influences(channels, rig, last)[still[:, 0], 0].all()
 

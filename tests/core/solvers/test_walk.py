@@ -488,6 +488,62 @@ def test_toes_that_trail_in_the_swing_lie_flat_while_the_figure_stands(cycle):
             assert 2.0 * np.arccos(min(apart, 1.0)) < 0.02, (name, row)
 
 
+def kerb(at, rise):
+    """Level ground with a step up or down at a place along Y, ahead of which is -Y."""
+    edges = ((3.0, 0.0), (at, 0.0), (at, rise), (-9.0, rise))
+    corners = [(x, y, z) for y, z in edges for x in (-2.0, 2.0)]
+    faces = [(k + a, k + b, k + c) for k in (0, 2, 4) for a, b, c in ((0, 1, 2), (1, 3, 2))]
+    return TriangleGround(np.array(corners), np.array(faces))
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9])
+def test_toes_over_an_edge_lie_on_what_is_below_them(cycle, part):
+    """They are 8 cm long; they bent down by 60 degrees into the stair on which they lie."""
+    level, _, _ = walked(cycle, AHEAD)
+    at = level.plan.feet["left leg"].footfalls[2].place[1] - part * 0.08
+    foot = walked(cycle, AHEAD, kerb(at, -0.1))[0].plan.feet["left leg"]
+    k = int(np.argmin([abs(fall.place[1] - part * 0.08 - at) for fall in foot.footfalls]))
+    rows = np.flatnonzero(foot.down == k)
+    assert foot.footfalls[k].place[1] == pytest.approx(at + part * 0.08, abs=1e-6)
+    ends = foot.balls[rows] + turned(foot.toes[rows], cycle.legs[0].sole.toe)
+    np.testing.assert_allclose(ends[:, 2], 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("at", [-1.2, -1.7])
+def test_toes_go_over_from_one_edge_to_the_next_ground_in_the_whole_swing(cycle, at):
+    """They lay as before up to the middle of the swing, and as after from there on: 20 degrees in a frame."""
+    result, _, _ = walked(cycle, AHEAD, kerb(at, -0.1))
+    level, _, _ = walked(cycle, AHEAD)
+    for name in STARTS:
+        turns = [
+            batch.angles_between(each[1:], each[:-1], -1).max()
+            for each in (result.plan.feet[name].toes, level.plan.feet[name].toes)
+        ]
+        assert turns[0] < 1.1 * turns[1]
+
+
+def test_toes_that_swing_past_the_vertical_turn_no_faster_than_in_the_cycle(cycle):
+    """Their line along the ground leads back there: what raised them turned them down, by 97 degrees."""
+    rotations, feet = cycle.rotations.copy(), {}
+    for leg in cycle.legs:
+        foot, i = cycle.feet[leg.limb.name], FIGURE.index(leg.limb.tip)
+        phases = np.arange(len(foot.balls)) * cycle.step
+        bend = np.zeros(len(phases))
+        for stance in foot.stances:
+            for k in (-cycle.period, 0.0, cycle.period):
+                u = (phases - stance.last - k) / (cycle.period - stance.last + stance.first)
+                bend = np.maximum(bend, 2.2 * np.sin(np.pi * np.clip(u, 0.0, 1.0)) ** 2)
+        turn = batch.about(leg.sole.across_toe, bend)
+        rotations[:, i] = product(rotations[:, i], turn)
+        feet[leg.limb.name] = dataclasses.replace(foot, toes=product(foot.toes, turn))
+    hanging = dataclasses.replace(cycle, feet=feet, rotations=rotations)
+    own = hanging.feet["left leg"].toes
+    most = batch.angles_between(own, np.roll(own, 1, axis=0), -1).max() * STEP / cycle.step
+    for ground in (None, surface(lambda x, y: 0.3 * y)):
+        toes = walked(hanging, AHEAD, ground)[0].plan.feet["left leg"].toes
+        assert batch.angles_between(toes[1:], toes[:-1], -1).max() < 1.1 * most
+
+
 def test_keyed_ways_are_gone_and_nothing_slides(cycle):
     speeds = np.concatenate(
         (np.linspace(0.0, 1.2, 40), np.full(40, 0.4), np.linspace(0.4, 0.0, 10), np.zeros(9))
