@@ -32,7 +32,7 @@ cdef void solve_general(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, slide=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef bint activate_limits(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, row=cython.Py_ssize_t)
-cdef bint activate_windows(Problem p) noexcept nogil
+cdef bint activate_windows(Problem p, double part) noexcept nogil
 @cython.locals(more=cython.bint, row=cython.Py_ssize_t)
 cdef bint activate_poles(Problem p) noexcept nogil
 cdef bint stop_at_bound(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
@@ -79,15 +79,26 @@ cdef void expect_residuals(Problem p, double part) noexcept nogil
 cdef bint straighten_step(Problem p, double turned) noexcept nogil
 @cython.locals(is_missed=cython.bint)
 cdef bint set_rank_weights(Problem p, double factor) noexcept nogil
+cdef void keep_windows(Problem p) noexcept nogil
 cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil
+cdef bint counts_in_settle(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(are_met=cython.bint)
 cdef double missed_square(Problem p) noexcept nogil
 @cython.locals(has_kept=cython.bint)
 cdef void measure_forces(Problem p, double pull) noexcept nogil
+@cython.locals(row=cython.Py_ssize_t, more=cython.bint)
+cdef bint release_windows(Problem p) noexcept nogil
+cdef bint stretches(Problem p, double most) noexcept nogil
 cdef void add_force(Problem p, Py_ssize_t k, Py_ssize_t row) noexcept nogil
+@cython.locals(row=cython.Py_ssize_t)
 cdef double settled_square(Problem p, double pull) noexcept nogil
 cdef void return_to_kept_goals(Problem p) noexcept nogil
-cdef double solve_curved(Problem p, double pull) noexcept nogil
+@cython.locals(is_convex=cython.bint)
+cdef double solve_curved(Problem p, double pull, double most) noexcept nogil
+cdef double factorise_curved(Problem p, double pull) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, column=cython.Py_ssize_t)
+cdef double precondition(Problem p, double shift) noexcept nogil
+cdef double square_of(Problem p, const double[::1] values) noexcept nogil
 cdef void project_free(Problem p, double[::1] values) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void curved_product(Problem p, const double[::1] v, double[::1] product, double pull) noexcept nogil
@@ -95,3 +106,7 @@ cdef void curved_product(Problem p, const double[::1] v, double[::1] product, do
 cdef void add_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, up=cython.Py_ssize_t)
 cdef void add_turn_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil
+@cython.locals(root=cython.Py_ssize_t, i=cython.Py_ssize_t, slides=cython.Py_ssize_t, up=cython.Py_ssize_t)
+cdef void add_window_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil
+cdef Vector joint_turn(Problem p, Py_ssize_t i, const double[::1] v) noexcept nogil
+cdef Vector slid(Problem p, Py_ssize_t i, const double[::1] v) noexcept nogil

@@ -51,8 +51,11 @@ from .goals import (
     has_room,
     is_current,
     jacobian_factor,
+    length_factor,
     measure,
+    reject,
     slopes,
+    window_line,
 )
 from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
@@ -126,6 +129,17 @@ SETTLED = 1e-4
 """Radians off the reference pose by which a settled pose may be off the nearest one."""
 REMAINDER = 0.1
 """Largest part of the right side that conjugate gradients may leave."""
+CURVED = 0.1
+"""Size of the residuals' second derivatives, in parts of the forces: the guess of the preconditioner.
+
+Ten times more or less takes up to twice as many conjugate gradients.
+"""
+FAR = 1e3
+"""Multiple of a conjugate gradient without positive curvature: longer than steps may be."""
+MOST_RETRIED = 0.5
+"""Largest part of a failed step that is tried next."""
+LEAST_RETRIED = 0.1
+"""The least part."""
 
 
 # Evaluation -----------------------------------------------------------------------------------------
@@ -283,6 +297,8 @@ def reset_active_set(p):
     """Start with the limits active that have no room, and all other columns free."""
     for k in range(p.goals):
         is_counted = is_in_step(p, k) and not has_room(p, k)
+        if p.only_kept and p.goal_kind[k] == WINDOW:
+            is_counted = p.force[p.first_row[k]] > 0.0
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_is_active[row] = is_counted
         for n in range(p.first_span[k], p.first_span[k + 1]):
@@ -488,7 +504,7 @@ def solve_general(p):
 
 def activate_limits(p):
     """Make the limits active that the step would violate; whether there are any."""
-    more = activate_windows(p) if p.has_windows else False
+    more = activate_windows(p, 1.0) if p.has_windows and not p.is_settling else False
     more = (p.has_poles and activate_poles(p)) or more
     for i in range(p.joints):
         if p.width[i] == 1:
@@ -507,13 +523,13 @@ def activate_limits(p):
     return more
 
 
-def activate_windows(p):
-    """Make reach windows active that the step would stretch past their end; whether there are any."""
+def activate_windows(p, part):
+    """Make reach windows active that a part of the step would stretch too far; whether there are any."""
     more = False
     for k in range(p.goals):
         row = p.first_row[k]
         if p.goal_kind[k] == WINDOW and not p.row_is_active[row]:
-            over = linear_change(p, k, p.step, 1.0, Vector(p.residual[row], 0.0, 0.0)).x
+            over = linear_change(p, k, p.step, part, Vector(p.residual[row], 0.0, 0.0)).x
             if over > 1e-12:
                 p.row_is_active[row] = 1
                 more = True
@@ -932,19 +948,20 @@ def settle(p):
     of least squares straighten it ever more slowly. The second derivatives do not vanish. Limits that the
     force presses against are active (Bertsekas 1982).
 
-    Goals of earlier ranks that are met are constraints: multipliers of Lagrange are their forces, and each
-    step returns onto them. Square errors of a missed rank count `FIRST` times those of the next, and more
-    once forces vanish.
+    Goals of earlier ranks that are met are constraints, and reach windows are: multipliers of Lagrange are
+    their forces, and each step returns onto them. Square errors of a missed rank count `FIRST` times those of
+    the next, and more once forces vanish.
 
     Returns:
         Whether the pose moved and forces nearly vanish, which `is_stationary` says. Not where no step
         improves the pose, which may be a saddle, and where second derivatives are unknown. Poses that miss an
-        earlier rank count all the same: least squares would bend what is straight.
+        earlier rank count all the same: least squares would bend what is straight. So do poses with reach
+        windows, along which least squares creep.
     """
+    keep_windows(p)
     if missed_square(p) == 0.0 or not set_rank_weights(p, FIRST):
         return False
-    if p.stage > 0:
-        return_to_kept_goals(p)
+    return_to_kept_goals(p)
     most, part, force, has_moved, weight = LONGEST_SETTLE, FIRST_PULL, 0.0, False, FIRST
     p.is_stationary = False
     for _ in range(SETTLES):
@@ -953,18 +970,22 @@ def settle(p):
             return False
         pull = part * sqrt(missed)
         measure_forces(p, pull)
-        value = settled_square(p, pull)
         measure_borders(p)
         reset_active_set(p)
+        for k in range(p.goals):
+            if p.goal_kind[k] == WINDOW:
+                p.row_is_active[p.first_row[k]] = p.force[p.first_row[k]] > 0.0
         for i in range(p.joints):
             if p.normal_count[i] > 0:
                 activate_pressed_normals(p, i, vector_at(p.right_side, p.first_column[i]), 0.0)
+        p.is_settling = True
         for _ in range(p.columns):
-            force = solve_curved(p, pull)
-            if not activate_limits(p) and not stop_at_borders(p, most):
+            force = solve_curved(p, pull, most)
+            if not activate_limits(p) and not stop_at_borders(p, most) and not stretches(p, most):
                 break
+        p.is_settling = False
         longest = longest_turn(p)
-        is_still = part == PULL and force <= SETTLED * pull
+        is_still = part == PULL and (force <= SETTLED * pull or (p.has_windows and longest <= SETTLED))
         if is_still or most < LEAST_SLIDE:
             p.is_stationary = p.is_stationary or is_still
             weight *= HEAVIER
@@ -978,13 +999,15 @@ def settle(p):
         if longest == 0.0:
             continue
         save(p, 0)
-        turned = min(longest, most)
+        turned, value, fall = min(longest, most), settled_square(p, pull), 0.0
+        for column in range(p.columns):
+            fall += 2.0 * turned / longest * p.right_side[column] * p.step[column]
         expect_residuals(p, turned / longest)
         apply_step(p, turned / longest)
         evaluate(p)
-        if p.stage > 0:
-            return_to_kept_goals(p)
-        is_better = settled_square(p, pull) < value
+        return_to_kept_goals(p)
+        rise = settled_square(p, pull) - value
+        is_better = rise < 0.0
         if not is_better and straighten_step(p, turned):
             is_better = settled_square(p, pull) < value
         if is_better:
@@ -993,8 +1016,11 @@ def settle(p):
             restore(p, 0)
             evaluate(p)
             most = 0.25 * min(most, longest)
+            if p.has_windows:  # to the lowest point of a parabola
+                part_of_step = 0.5 * fall / (rise + fall) if fall > 0.0 else 0.0
+                most = turned * min(max(part_of_step, LEAST_RETRIED), MOST_RETRIED)
     p.is_stationary = p.is_stationary or (part == PULL and force <= FIRST_PULL * sqrt(missed_square(p)))
-    return has_moved and (p.is_stationary or p.has_missed_earlier)
+    return has_moved and (p.is_stationary or p.has_missed_earlier or p.has_windows)
 
 
 def expect_residuals(p, part):
@@ -1023,19 +1049,22 @@ def straighten_step(p, turned):
     apply_step(p, 1.0)
     p.steps -= 1
     evaluate(p)
-    if p.stage > 0:
-        return_to_kept_goals(p)
+    return_to_kept_goals(p)
     return True
 
 
 def set_rank_weights(p, factor):
     """Set the weights of ranks in `settle`; whether `curved_product` has all that keeps goals from being met.
 
-    Reach windows do so too, and their second derivatives are not known. Nor are those of earlier goals that
-    are neither positions nor rotations.
+    Second derivatives of earlier goals that are neither positions nor rotations are not known.
     """
-    if p.masked or p.has_windows:
+    if p.masked:
         return False
+    for k in range(p.goals):
+        if p.goal_kind[k] == WINDOW:
+            if not p.is_met[k]:
+                return False
+            p.rank_weight[k] = p.earlier_weight
     weight, p.has_missed_earlier = 1.0, False
     for rank in range(p.stage, -1, -1):
         is_missed = False
@@ -1053,9 +1082,24 @@ def set_rank_weights(p, factor):
     return weight <= MOST_WEIGHT
 
 
+def keep_windows(p):
+    """Note which chains are inside their reach windows, and that none presses against its window yet."""
+    for k in range(p.goals):
+        if p.goal_kind[k] == WINDOW:
+            p.is_met[k] = p.distance[k] <= p.position_tolerance
+            p.force[p.first_row[k]] = 0.0
+
+
 def is_kept(p, k):
-    """Whether a goal is of an earlier rank, and was met there."""
-    return 0 <= p.goal_rank[k] < p.stage and p.is_met[k]
+    """Whether a goal is of an earlier rank and was met there, or a reach window that a chain was inside."""
+    return p.goal_rank[k] < p.stage and p.is_met[k]
+
+
+def counts_in_settle(p, k):
+    """Whether `settle` counts a goal: up to the current rank, and of reach windows those that are pressed."""
+    if p.goal_kind[k] == WINDOW:
+        return p.row_is_active[p.first_row[k]]
+    return p.goal_rank[k] <= p.stage and not has_room(p, k)
 
 
 def missed_square(p):
@@ -1081,12 +1125,12 @@ def measure_forces(p, pull):
     for column in range(p.columns):
         p.right_side[column] = -pull * p.departure_gradient[column]
     for k in range(p.goals):
-        if p.goal_rank[k] <= p.stage and not has_room(p, k):
-            has_kept = has_kept or is_kept(p, k)
-            if not is_kept(p, k):
-                for row in range(p.first_row[k], p.first_row[k + 1]):
-                    p.force[row] = p.rank_weight[k] * p.residual[row]
-                    add_force(p, k, row)
+        if is_kept(p, k):
+            has_kept = True
+        elif p.goal_rank[k] <= p.stage and not has_room(p, k):
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                p.force[row] = p.rank_weight[k] * p.residual[row]
+                add_force(p, k, row)
     if has_kept:
         for row in range(p.rows):
             p.row_gain[row] = 0.0
@@ -1095,12 +1139,33 @@ def measure_forces(p, pull):
             p.gradient[column] = -SHORT_FORCE * p.right_side[column]
         p.only_kept = True
         compute_step(p, 1.0, 0.0)
+        while release_windows(p):
+            compute_step(p, 1.0, 0.0)
         p.only_kept = False
         for k in range(p.goals):
-            if is_kept(p, k) and not has_room(p, k):
+            if is_kept(p, k):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.force[row] = p.right[row] / SHORT_FORCE
+                    if p.goal_kind[k] == WINDOW:
+                        p.force[row] = max(p.force[row], 0.0)
                     add_force(p, k, row)
+
+
+def release_windows(p):
+    """Release reach windows that the last step would pull at; whether there are any."""
+    more = False
+    for k in range(p.goals):
+        row = p.first_row[k]
+        if p.goal_kind[k] == WINDOW and p.force[row] > 0.0 and p.right[row] <= 0.0:
+            p.force[row] = 0.0
+            more = True
+    return more
+
+
+def stretches(p, most):
+    """Make reach windows active that a step of up to `most` radians would stretch; whether there are any."""
+    longest = longest_turn(p)
+    return activate_windows(p, most / longest if longest > most else 1.0)
 
 
 def add_force(p, k, row):
@@ -1111,10 +1176,17 @@ def add_force(p, k, row):
 
 
 def settled_square(p, pull):
-    """What `settle` minimises: square errors and departure; of kept goals the augmented Lagrangian."""
+    """What `settle` minimises: square errors and departure; of kept goals the augmented Lagrangian.
+
+    That of a reach window is the one of an inequality (Rockafellar 1973).
+    """
     sum_ = 0.0
     for k in range(p.goals):
-        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+        row = p.first_row[k]
+        if p.goal_kind[k] == WINDOW and is_kept(p, k):
+            over = max(p.residual[row], -p.force[row] / p.rank_weight[k])
+            sum_ += (2.0 * p.force[row] + p.rank_weight[k] * over) * over
+        elif p.goal_rank[k] <= p.stage and not has_room(p, k):
             square = 0.0
             for row in range(p.first_row[k], p.first_row[k + 1]):
                 square += p.residual[row] * p.residual[row]
@@ -1126,6 +1198,8 @@ def settled_square(p, pull):
 
 def return_to_kept_goals(p):
     """Return onto kept goals by undamped steps, from an evaluated pose."""
+    if p.stage == 0 and not p.has_windows:
+        return
     p.only_kept = True
     set_row_gains(p, 1.0)
     for _ in range(RETURNS):
@@ -1254,42 +1328,111 @@ def add_product(values, at, a, b):
     put_vector(values, at + 6, add(vector_at(values, at + 6), scaled(b, a.z)))
 
 
-def solve_curved(p, pull):
+def solve_curved(p, pull, most):
     """Solve (M + pull) step = `right_side` for the free columns, by conjugate gradients; returns its size.
 
     M are the second derivatives of half the square error, see `curved_product`. They end where the remainder
     is small enough for a step of Newton (Dembo, Eisenstat and Steihaug 1982), or M + pull is not positive.
+
+    With reach windows they are preconditioned, and kept goals are constraints (Gould, Hribar and Nocedal
+    2001): near a straight chain the slope of a window vanishes, and its weight would not hold it. They end at
+    `most` radians too, and go along a direction in which M + pull is not positive (Steihaug 1983).
     """
-    curved_product(p, p.fixed_step, p.product, pull)
+    shift = 0.0
     for column in range(p.columns):
         p.step[column] = p.fixed_step[column]
+    if p.has_windows:
+        shift = factorise_curved(p, pull)
+        solve_step(p)
+    curved_product(p, p.step, p.product, pull)
+    for column in range(p.columns):
         p.remainder[column] = p.right_side[column] - p.product[column]
     project_free(p, p.remainder)
-    square = 0.0
+    square, inner = square_of(p, p.remainder), precondition(p, shift)
     for column in range(p.columns):
-        p.direction[column] = p.remainder[column]
-        square += p.remainder[column] * p.remainder[column]
-    force, settled = sqrt(square), SETTLED * pull
-    least = max(min(REMAINDER * REMAINDER, square / (pull * pull)) * square, settled * settled)
+        p.direction[column] = p.conditioned[column]
+    force, settled = sqrt(shift * inner if p.has_windows else square), SETTLED * pull
+    least = min(REMAINDER * REMAINDER, square / (pull * pull)) * inner
     for _ in range(4 * p.columns):
-        if square <= least:
+        if inner <= least or (square <= settled * settled and not p.has_windows):
             break
         curved_product(p, p.direction, p.product, pull)
         project_free(p, p.product)
         curvature = 0.0
         for column in range(p.columns):
             curvature += p.direction[column] * p.product[column]
-        if not curvature > 0.0:
+        is_convex = curvature > 0.0
+        if not is_convex and not p.has_windows:
             break
-        part, before = square / curvature, square
-        square = 0.0
+        part, before = inner / curvature if is_convex else FAR, inner
         for column in range(p.columns):
             p.step[column] += part * p.direction[column]
             p.remainder[column] -= part * p.product[column]
-            square += p.remainder[column] * p.remainder[column]
+        if p.has_windows and (not is_convex or longest_turn(p) > most):
+            break
+        square, inner = square_of(p, p.remainder), precondition(p, shift)
         for column in range(p.columns):
-            p.direction[column] = p.remainder[column] + square / before * p.direction[column]
+            p.direction[column] = p.conditioned[column] + inner / before * p.direction[column]
     return force
+
+
+def factorise_curved(p, pull):
+    """Factorise J J^T + shift W^-1 for `precondition`, W infinite for kept goals; returns the shift.
+
+    It stands for the pull and the second derivatives of residuals, which the forces measure.
+    """
+    square = 0.0
+    for k in range(p.goals):
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            if p.row_is_active[row]:
+                square += p.force[row] * p.force[row]
+            p.row_gain[row] = 1.0 if is_kept(p, k) else 0.0
+            p.row_damping[row] = 0.0 if is_kept(p, k) else 1.0 / p.rank_weight[k]
+    for column in range(p.columns):
+        p.free_gradient[column] = 0.0
+    shift = pull + CURVED * sqrt(square)
+    factorise(p, shift)
+    return shift
+
+
+def precondition(p, shift):
+    """Write `conditioned` = (J^T W J + shift)^-1 `remainder`; returns the product of both.
+
+    Without reach windows they are equal.
+    """
+    for column in range(p.columns):
+        p.conditioned[column] = p.remainder[column]
+    if not p.has_windows:
+        return square_of(p, p.remainder)
+    for k in range(p.goals):
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            along, first = 0.0, free_slope_index(p, row, 0)
+            if p.row_is_active[row]:
+                for n in range(p.first_span[k], p.first_span[k + 1]):
+                    for column in range(p.span_start[n], p.span_end[n]):
+                        along += p.free_slope[first + 4 * column] * p.remainder[column]
+            p.right[row] = along
+    solve_symmetric(p)
+    for k in range(p.goals):
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            first, by = free_slope_index(p, row, 0), p.right[row]
+            if p.row_is_active[row]:
+                for n in range(p.first_span[k], p.first_span[k + 1]):
+                    for column in range(p.span_start[n], p.span_end[n]):
+                        p.conditioned[column] -= p.free_slope[first + 4 * column] * by
+    inner = 0.0
+    for column in range(p.columns):
+        p.conditioned[column] /= shift
+        inner += p.conditioned[column] * p.remainder[column]
+    return inner
+
+
+def square_of(p, values):
+    """The sum of squares of a step's numbers."""
+    sum_ = 0.0
+    for column in range(p.columns):
+        sum_ += values[column] * values[column]
+    return sum_
 
 
 def project_free(p, values):
@@ -1305,14 +1448,14 @@ def project_free(p, values):
 def curved_product(p, v, product, pull):
     """Write the product of the second derivatives of half the square error, plus `pull`, with a step `v`.
 
-    Second derivatives of residuals are those of positions and rotations. With a the axis of a column, J its
-    slope, S the motion of the point by joints below, T the turn by joints above and f the force, a rotation
-    of a joint has f.(a x S) + f.(T x J) of a position.
+    Second derivatives of residuals are those of positions, rotations and reach windows. With a the axis of a
+    column, J its slope, S the motion of the point by joints below, T the turn by joints above and f the
+    force, a rotation of a joint has f.(a x S) + f.(T x J) of a position.
     """
     for column in range(p.columns):
         product[column] = pull * v[column]
     for k in range(p.goals):
-        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+        if counts_in_settle(p, k):
             along = scaled(linear_change(p, k, v, 1.0, Vector(0.0, 0.0, 0.0)), p.rank_weight[k])
             add_rows(p, k, along, product)
     for i in range(p.joints):
@@ -1334,6 +1477,8 @@ def curved_product(p, v, product, pull):
             add_curvature(p, k, v, product)
         elif p.goal_kind[k] == ORIENTATION and p.goal_rank[k] <= p.stage:
             add_turn_curvature(p, k, v, product)
+        elif p.goal_kind[k] == WINDOW and p.row_is_active[p.first_row[k]]:
+            add_window_curvature(p, k, v, product)
 
 
 def add_curvature(p, k, v, product):
@@ -1388,3 +1533,57 @@ def add_turn_curvature(p, k, v, product):
         if not p.inherits[i]:
             return
         i = up
+
+
+def add_window_curvature(p, k, v, product):
+    """Add the part of a reach window's second derivatives to `curved_product`.
+
+    With u the unit line and e its length, a force f has that of a position with force f u, and f/e times the
+    part of the end's motion across the line. Turns of the window's first joint and above keep the length.
+    """
+    root, end, line = p.goal_root[k], goal_point(p, k), window_line(p, k)
+    extent = length(line)
+    if extent == 0.0:
+        return
+    along, push = scaled(line, 1.0 / extent), p.force[p.first_row[k]] * length_factor(p, k)
+    total, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
+    while i != root:
+        total = add(
+            total, add(cross(joint_turn(p, i, v), subtract(end, vector_at(p.head, 3 * i))), slid(p, i, v))
+        )
+        i = p.parent[i]
+    force, across = scaled(along, push), scaled(reject(total, along), push / extent)
+    moved, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
+    while i != root:
+        slides, up = p.first_column[i] + p.width[i], p.parent[i]
+        above = subtract(vector_at(p.turn_of_step, 3 * up), vector_at(p.turn_of_step, 3 * root))
+        turn, arm = joint_turn(p, i, v), subtract(end, vector_at(p.head, 3 * i))
+        shift = cross(turn, arm)
+        below, base_turn = add(moved, scaled(shift, 0.5)), add(above, scaled(turn, 0.5))
+        for column in range(p.first_column[i], slides):
+            axis = vector_at(p.column_axis, 3 * column)
+            slope = cross(axis, arm)
+            product[column] += dot(force, add(cross(axis, below), cross(base_turn, slope))) + dot(
+                across, slope
+            )
+        for column in range(slides, p.first_column[i + 1]):
+            axis = vector_at(p.column_axis, 3 * column)
+            product[column] += dot(force, cross(above, axis)) + dot(across, axis)
+        moved = add(moved, add(shift, slid(p, i, v)))
+        i = up
+
+
+def joint_turn(p, i, v):
+    """The rotation vector of a joint in a step `v`, model space."""
+    turn = Vector(0.0, 0.0, 0.0)
+    for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
+        turn = add(turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+    return turn
+
+
+def slid(p, i, v):
+    """The shift of a joint by its slides in a step `v`, model space."""
+    shift = Vector(0.0, 0.0, 0.0)
+    for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+        shift = add(shift, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+    return shift

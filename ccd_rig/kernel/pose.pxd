@@ -1,6 +1,7 @@
 cdef void enter_limits(Problem p) noexcept nogil
 @cython.locals(is_far=cython.bint, is_near=cython.bint, status=cython.int)
 cdef int solve_pose(Problem p) noexcept nogil
+cdef double missed_error(Problem p) noexcept nogil
 cdef double farthest_turn(Problem p) noexcept nogil
 @cython.locals(met=cython.bint)
 cdef void follow_targets(Problem p) noexcept nogil

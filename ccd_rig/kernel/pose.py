@@ -200,6 +200,11 @@ def first_missed_rank(p):
     return p.last_rank
 
 
+def missed_error(p):
+    """The error of the best pose in the first rank that it misses."""
+    return sqrt(p.best_score[first_missed_rank(p) + 2])
+
+
 def farthest_turn(p):
     """The largest rotation of a joint from the reference, radians."""
     farthest = 0.0
@@ -648,10 +653,14 @@ def minimise_error(p, had_run_out):
             return OPTIMAL
         if p.by_passes or number == FINAL_ROUNDS or (number > 0 and p.ran_out):
             break
+        missed = missed_error(p)
         is_settled = solve_ranks(p, 1.0 - slow_gain, 0.0)
         slow_gain *= 0.1
         restore(p, BEST)
         evaluate(p)
+        # Settled poses gain no more from another round.
+        if p.has_windows and missed - missed_error(p) < p.position_tolerance / p.reach:
+            break
     return ITERATION_LIMIT if p.ran_out else STALLED
 
 

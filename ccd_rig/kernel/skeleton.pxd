@@ -33,7 +33,7 @@ cdef class Problem:
     cdef double square, error_ratio, departure_square
     cdef double[::1] row_damping, row_gain, force, expected, rank_weight
     cdef double earlier_weight
-    cdef bint only_kept, has_missed_earlier, is_stationary
+    cdef bint only_kept, is_settling, has_missed_earlier, is_stationary
     cdef double[::1] normals, active_basis
     cdef int[::1] normal_count, normal_pairs, is_active, active_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
@@ -41,7 +41,7 @@ cdef class Problem:
     cdef double[::1] pair_step, pair_change, pair_inverse, pair_part
     cdef bint is_free
     cdef int[::1] face
-    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step, border
+    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, conditioned, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, row_offset, first_residual
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of

@@ -291,6 +291,7 @@ class Problem:
         self.row_offset, self.first_residual = zeros(rows), zeros(rows)
         self.expected = zeros(rows)
         self.force, self.is_met, self.only_kept = zeros(rows), counts(self.goals), False
+        self.is_settling = False
         self.has_missed_earlier, self.is_stationary = False, False
         self.rank_weight, self.earlier_weight = zeros(self.goals), FIRST
         self.row_is_active, self.gradient, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
@@ -315,6 +316,7 @@ class Problem:
         self.pair_inverse, self.pair_part, self.pair_count = zeros(PAIRS), zeros(PAIRS), 0
         self.is_free, self.face = False, counts(rows + columns + NORMALS * joints)
         self.right_side, self.remainder, self.direction = zeros(columns), zeros(columns), zeros(columns)
+        self.conditioned = zeros(columns)
         self.product, self.turn_of_step, self.border = zeros(columns), zeros(3 * joints), zeros(9 * joints)
 
     def find_paths(self):
