@@ -92,7 +92,7 @@ def test_the_user_is_told_what_was_done_and_what_can_not_be(visit):
         "Limits of 'shin.L', 'shin.R' set",
         "is muted; the limit holds nevertheless",
         "Ranges measured on humans: AAOS, Joint Motion (1965)",
-        "Limit of 'shin.L' kept as 'My_Knee'",
+        "Limit of 'shin.L' kept as 'My Knee'",
         "The preset is removed",
         "No bone on the other side is known of 'tail.2'",
         "No Limit Rotation constraint is on 'tail.2'",
