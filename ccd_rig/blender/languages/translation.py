@@ -44,7 +44,7 @@ def translated(text: str, kind: str = INTERFACE) -> str:
 
 def of_bones(text: str) -> str:
     """An English message of the core in words of the interface, where joints are bones."""
-    return re.sub(r"\b([Jj])oint(?= ')", lambda found: "Bone" if found[1] == "J" else "bone", text)
+    return re.sub(r"\b([Jj])oint(?= ')", lambda match: "Bone" if match[1] == "J" else "bone", text)
 
 
 def register() -> None:

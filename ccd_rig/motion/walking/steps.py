@@ -716,10 +716,10 @@ def _lying(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Array
     met = _met(_over(course, plan, along, toes, rows), toes.size[rows], start, most)
     bent = np.flatnonzero(met < start)
     if len(bent):
-        parts = [_over(course, plan, along, toes, rows[bent], part, sole.height) for part in (*PARTS, 1.0)]
+        gaps = [_over(course, plan, along, toes, rows[bent], part, sole.height) for part in (*PARTS, 1.0)]
 
         def lowest(angles: Array, k: Indices) -> Array:
-            return np.asarray(np.min([part(angles, k) for part in parts], axis=0))
+            return np.asarray(np.min([gap(angles, k) for gap in gaps], axis=0))
 
         deep = lowest(met[bent], np.arange(len(bent))) < -MET * toes.size[rows[bent]]
         met[bent] = np.where(deep, _met(lowest, toes.size[rows[bent]], start[bent], most), met[bent])
@@ -783,12 +783,12 @@ def _met(over: Callable[[Array, Indices], Array], sizes: Array, start: Array, mo
     """
     left = np.arange(len(start))
     first = over(start, left)
-    about = np.abs(first) <= MET * sizes  # what about lies on the ground stays there
+    touches = np.abs(first) <= MET * sizes  # toes that touch the ground stay there
     step = np.where(first > 0.0, -most, np.maximum(BENT - start, 0.0)) / BRACKETS
-    step = np.where(about, np.where(first > 0.0, -2.0, 2.0) * MET, step)
+    step = np.where(touches, np.where(first > 0.0, -2.0, 2.0) * MET, step)
     result, near, over_near, bracketed = start.copy(), start.copy(), first.copy(), []
     for k in range(BRACKETS):
-        left = left if k == 0 else left[~about[left]]
+        left = left if k == 0 else left[~touches[left]]
         if not len(left):
             break
         far = near[left] + step[left]
