@@ -147,18 +147,31 @@ class Channels:
         if tracks is not None:
             placed += {tracks.support_chains.root_bone}.difference(placed)
         planted = frozenset() if tracks is None else frozenset(tracks.keyed())
-        movers, lengths = list[frozenset[int]](), list[float]()
+        placed = [j for j in placed if j in moved]
+        movers, sizes = list[frozenset[int]](), dict.fromkeys(placed, 0.0)
         for c, row in enumerate(bake_frames.constraints):
             movers.append(frozenset(bake_frames.moved_by(c)) | (planted if row.kind.plants else frozenset()))
-            lengths.append(float(bake_frames.lengths[0, list(chain_joints(skeleton, row))].sum()))
-        placed = [j for j in placed if j in moved]
-        sizes = [max(size for each, size in zip(movers, lengths, strict=True) if j in each) for j in placed]
-        return cls(rotated_joints(bake_frames), placed, movers, np.array(sizes))
+            size = float(bake_frames.lengths[0, list(chain_joints(skeleton, row))].sum())
+            for j in movers[-1].intersection(sizes):
+                sizes[j] = max(sizes[j], size)
+        return cls(rotated_joints(bake_frames), placed, movers, np.array(list(sizes.values())))
 
     @property
     def joints(self) -> list[int]:
         """(K,) the joint of each channel."""
         return [*self.turned, *self.placed]
+
+    @cached_property
+    def _places(self) -> dict[int, list[int]]:
+        """The channels of each joint."""
+        places: dict[int, list[int]] = {}
+        for k, j in enumerate(self.joints):
+            places.setdefault(j, []).append(k)
+        return places
+
+    def columns(self, c: int) -> list[int]:
+        """The channels of the joints that constraint `c` moves."""
+        return sorted(k for j in self.movers[c] for k in self._places.get(j, ()))
 
     def speeds(self, rotations: Array, translations: Array, frames: Array) -> Array:
         """(F - 1, K) radians per frame, or parts of the chain's length, of (F, J, 4) and (F, J, 3)."""
@@ -186,7 +199,7 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         return
     sudden &= keyed.speeds(bake_frames.reference_poses, bake_frames.translations, frames) < 0.5 * speeds
     for c, constraint in enumerate(bake_frames.constraints):
-        columns = [k for k, j in enumerate(joints) if j in keyed.movers[c]]
+        columns = keyed.columns(c)
         is_active = bake_frames.influences[:, c] > 0.0
         jumping = sudden[:, columns].any(axis=1) & (is_active[1:] | is_active[:-1])
         if not jumping.any():
@@ -224,7 +237,7 @@ def end_jumps(motion: KeyedMotion, way: int, here: Relative, beside: Relative) -
         here, beside: at the end, and beside it.
     """
     bake_frames, keyed = motion.bake_frames, Channels.of(motion.bake_frames)
-    row, around = (0, slice(AROUND)) if way < 0 else (-1, slice(-AROUND, None))
+    row, around = (0, slice(AROUND + 1)) if way < 0 else (-1, slice(-AROUND - 1, None))
     joints, rotations = keyed.joints, here.rotations.T
     solved, reference = (unit(each[row].T) for each in (motion.keyed.rotations, bake_frames.reference_poses))
     bases = multiply(rotations, conjugate(solved))
@@ -241,12 +254,13 @@ def end_jumps(motion: KeyedMotion, way: int, here: Relative, beside: Relative) -
             (multiply(bases, reference), here.places + shifts),
         )
     )
-    speeds = keyed.speeds(motion.keyed.rotations, motion.keyed.translations, bake_frames.frames)[around]
+    near = (motion.keyed.rotations, motion.keyed.translations, bake_frames.frames)
+    speeds = keyed.speeds(*(each[around] for each in near))
     usual = np.median(speeds, axis=0) if len(speeds) else np.zeros(len(joints))
     sudden = (angles > TIMES * usual + LEAST) & (without < 0.5 * angles)
     at = number(bake_frames.frames[row] + max(way, 0))
     for c, constraint in enumerate(bake_frames.constraints):
-        columns = [k for k, j in enumerate(joints) if sudden[k] and j in keyed.movers[c]]
+        columns = [k for k in keyed.columns(c) if sudden[k]]
         if columns and bake_frames.influences[row, c] > 0.0:
             sudden[columns] = False
             k = max(columns, key=lambda k: float(angles[k]))
