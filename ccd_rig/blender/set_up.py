@@ -490,7 +490,7 @@ def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[Pl
     """Lock pieces of one thigh, shin or arm that are in line at rest, by Stiffness 1, and return notes."""
     pairs = (pair for row in rows for pair in pairwise(_chain(armature_object, row)))
     pieces = [bone for following, bone in pairs if _is_piece(figure, bone, following)]
-    make_stiff(pieces, 1.0)
+    make_stiff(armature_object, pieces, 1.0)
     locked = [bone.name for bone in pieces]
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
 

@@ -95,17 +95,19 @@ def ease_clavicles(armature_object: bpy.types.Object, rows: Sequence[NewRow]) ->
     if not clavicles:
         return ""
     stiffness = 1.0 - CLAVICLE_MOBILITY
-    make_stiff([free[name] for name in clavicles], stiffness)
+    make_stiff(armature_object, [free[name] for name in clavicles], stiffness)
     return f"turning less than their arms (Stiffness {stiffness:g}): {named(clavicles)}"
 
 
-def make_stiff(pose_bones: Iterable[bpy.types.PoseBone], stiffness: float) -> None:
+def make_stiff(
+    armature_object: bpy.types.Object, pose_bones: Iterable[bpy.types.PoseBone], stiffness: float
+) -> None:
     """Give bones a Stiffness, which goes with their constraints unless they had one, or get another."""
     for bone in pose_bones:
         joint = bone.ccd_rig
         joint.stiffness_made = 0.0 if joint.stiffness else stiffness
         joint.stiffness = stiffness
-        keep_overrides(bone.id_data)
+    keep_overrides(armature_object)
 
 
 def describe(
