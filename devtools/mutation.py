@@ -52,7 +52,7 @@ MOST = 60.0  # [s] of the processor, as measured: slower tests judge no mutant
 OPERATORS = re.compile(  # of each kind the nearest others, as any test of the line would notice the rest
     "core/(NumberReplacer|AddNot|ZeroIterationForLoop|Replace(True|False|And|Or|Break|Continue)With.*"
     "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
-    "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is.*))$"
+    "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is))$"
 )
 # Lines that no test reads.
 NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|repr=|@dataclass|@lru_cache|TYPE_CHECKING")
