@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Motion for the active figure: retargeted from another armature, or a walk cycle along a curve."""
 
-from pathlib import Path
-
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
@@ -202,6 +200,8 @@ class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
         self.tell("INFO", lines[0])
         end, last = self._scene.frame_end, result.frames[-1]
         if last > end:
-            self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:.7g}: set the scene's End")
+            self.tell(
+                "WARNING", f"The scene ends at frame {end}, the walk at {last:.7g}: set the scene's End"
+            )
         for warning in walk.warnings(result):
             self.tell("WARNING", warning)

@@ -22,7 +22,6 @@ from ..errors import RigError
 from .keys import channels
 from .limit_sources import blender_limits
 from .properties import constraint_list, new_constraints
-from .properties.active_rig import keep_overrides
 from .properties.names import named
 from .properties.new_constraints import new_target
 from .rig import clamps

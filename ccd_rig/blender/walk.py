@@ -167,14 +167,16 @@ def walk_steps(
         if last - first >= MOST_FRAMES:
             raise RigError(f"frames {first:.7g} to {last:.7g} of the cycle: at most {MOST_FRAMES}")
         if last - first < 1.0:
-            raise RigError(f"the cycle has one frame, {first:.7g}: choose an action that walks, or more frames")
+            raise RigError(
+                f"the cycle has one frame, {first:.7g}: choose an action that walks, or more frames"
+            )
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
         if len(sampled) < FEWEST:
             raise RigError(
-                f"frames {first:.7g} to {last:.7g} of the cycle are {len(sampled)}, and a walk needs {FEWEST}: "
-                "choose more frames, or scale the keys of so fast a cycle"
+                f"frames {first:.7g} to {last:.7g} of the cycle are {len(sampled)}, and a walk needs "
+                f"{FEWEST}: choose more frames, or scale the keys of so fast a cycle"
             )
         step = float(sampled[1] - sampled[0])
         chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True, world=world)

@@ -146,7 +146,9 @@ def _drift_words(drift: Finding) -> str:
         case Trouble.TIP:
             return f"'{drift.bone}' tips by {degrees:.0f} degrees at frame {drift.frame:.7g}"
         case Trouble.FLOAT:
-            return f"'{drift.bone}' floats, held {amount:.2f} m above its animation at frame {drift.frame:.7g}"
+            return (
+                f"'{drift.bone}' floats, held {amount:.2f} m above its animation at frame {drift.frame:.7g}"
+            )
         case _:
             does = "climbs" if drift.trouble is Trouble.CLIMB else "sinks"
             return f"'{drift.bone}' {does} {amount:.2f} m by frame {drift.frame:.7g}"

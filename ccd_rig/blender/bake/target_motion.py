@@ -425,7 +425,7 @@ def _plays_in_strips(thing: bpy.types.Object, path: str) -> bool:
 
 
 def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
-    """Refuse a Target Offset with a driver, modifiers or extrapolation, or by strips that none can be added to.
+    """Refuse a Target Offset with a driver, modifiers or extrapolation, or strips that none can be added to.
 
     In tweak mode, under a solo track or below keys of the present action, an added strip would not play.
     """

@@ -218,9 +218,9 @@ def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None =
         first, last = float(ends[0]), float(ends[1])
         if span[0] < first - keyframes.MERGE_DISTANCE or span[1] > last + keyframes.MERGE_DISTANCE:
             yield (
-                f"{what} repeats frames {first:.7g} to {last:.7g} by the modifier Cycles, which keys at other "
-                "frames would change: use Channel > Bake Channels in the Graph Editor first, or, for bones, "
-                "choose NLA Strip Above"
+                f"{what} repeats frames {first:.7g} to {last:.7g} by the modifier Cycles, which keys at "
+                "other frames would change: use Channel > Bake Channels in the Graph Editor first, or, for "
+                "bones, choose NLA Strip Above"
             )
 
 

@@ -304,8 +304,8 @@ def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: st
     first, last = channels.span(curves)
     if first != last:
         raise RigError(
-            f"action '{name}' has frames {first:.7g} to {last:.7g}, but a pose asset has one: assign it to the "
-            "armature and capture it as an action"
+            f"action '{name}' has frames {first:.7g} to {last:.7g}, but a pose asset has one: assign it to "
+            "the armature and capture it as an action"
         )
     return PoseEntry(name, rotations_at(armature_object, curves, turned, first))
 

@@ -135,7 +135,9 @@ def world_matrices(
     finite = np.isfinite(matrices).all(axis=(1, 2))
     if not finite.all():
         frame = frames[int(np.argmin(finite))]
-        raise RigError(f"{where} has a place that is not a number at frame {frame:.7g}: look at its transform")
+        raise RigError(
+            f"{where} has a place that is not a number at frame {frame:.7g}: look at its transform"
+        )
     sizes, (x, y, z) = length(matrices[:, :3, :3], axis=1), (matrices[:, :3, k] for k in range(3))
     flat = (sizes < FLAT).any(axis=1) | (dot(x, cross(y, z, axis=-1), axis=-1) == 0.0)
     if flat.any():

@@ -490,8 +490,8 @@ class TargetReader:
                 row = self.armature_object.ccd_rig.constraints[self.sources[c].place]
                 label, k = row.bl_rna.properties[name].name, int(np.argmin(np.isfinite(values)))
                 raise RigError(
-                    f"Constraint '{row.name}': '{label}' is not a number at frame {frames[k]:.7g}: look at its "
-                    "keys and drivers"
+                    f"Constraint '{row.name}': '{label}' is not a number at frame {frames[k]:.7g}: look at "
+                    "its keys and drivers"
                 )
         return keyed
 

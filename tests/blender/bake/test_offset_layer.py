@@ -155,9 +155,9 @@ def test_what_cannot_be_raised_is_told_and_stays(rig, channels):
     fails(raising, "No constraint is active", start=1, end=20)
 
 
-def strips(rig, indices=range(3)):
-    """Put keys of Target Offset into a strip, and the object's action too; what it plays is returned."""
-    row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
+def in_a_strip(rig, indices=(0, 1, 2)):
+    """Put keys of Target Offset into a strip; return the constraint, the animation data and the track."""
+    row = rig.ccd_rig.constraints[0]
     for frame, height in ((1, 0.0), (40, 0.5), (80, 0.0)):
         row.offset = (0.0, 0.0, height)
         for i in indices:
@@ -167,7 +167,7 @@ def strips(rig, indices=range(3)):
     track.strips.new("Layer", 1, animation.action)
     animation.action = None
     row.offset = (0.0, 0.2, 0.0)  # plays where no strip moves it
-    return row, animation, track, scene
+    return row, animation, track
 
 
 def shown(rig, frames=FRAMES):
@@ -179,11 +179,11 @@ def shown(rig, frames=FRAMES):
 
 
 @pytest.mark.parametrize("direction", ["POS_Z", "NEG_X"])
-@pytest.mark.parametrize("indices", [range(3), (2,)])
+@pytest.mark.parametrize("indices", [(0, 1, 2), (2,)])
 @pytest.mark.parametrize("keyed", [True, False])
 def test_an_offset_that_nla_strips_play_gets_a_strip_that_is_added(rig, bake, direction, indices, keyed):
     """Below the present action, which goes on playing what it has."""
-    row, animation, track, scene = strips(rig, indices)
+    row, animation, _ = in_a_strip(rig, indices)
     if keyed:
         row.keyframe_insert("influence", frame=1)
     action = animation.action
@@ -194,12 +194,12 @@ def test_an_offset_that_nla_strips_play_gets_a_strip_that_is_added(rig, bake, di
     wanted[:, "XYZ".index(direction[-1])] += (0.2 if direction[0] == "P" else -0.2) * shape(30, 42, 6)
     assert np.abs(shown(rig) - wanted).max() < 1e-5
     assert animation.action == action
-    report = bake.bake(scene, rig, bake.BakeSettings(1, 80))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 80))
     assert report.unsolved() == ()
 
 
-def test_strips_to_which_none_can_be_added_are_told_and_stay(rig, channels):
-    row, animation, track, scene = strips(rig)
+def test_strips_to_which_none_can_be_added_are_told_and_stay(rig):
+    row, animation, track = in_a_strip(rig)
     before = shown(rig, (10, 40, 70)).tolist()
     words = f"Constraint '{row.name}': Target Offset plays in NLA strips"
     raised = {"distance": 0.2, "start": 38, "end": 42, "falloff": 3}

@@ -65,7 +65,10 @@ def hind_leg(mode="QUATERNION", bones=3):
     """Bones that bend to and fro, as a dog's hind leg, under Blender's IK with a pole."""
     ends = [Vector(end) for end in ((0, 0, 0), (0, -0.3, 1), (0, 0.3, 1.9), (0, 0, 2.8), (0, -0.4, 3.0))]
     rig = rigs.armature(
-        [B(f"leg_{i}", ends[i], ends[i + 1], f"leg_{i - 1}" if i else "", connect=i > 0) for i in range(bones)]
+        [
+            B(f"leg_{i}", ends[i], ends[i + 1], f"leg_{i - 1}" if i else "", connect=i > 0)
+            for i in range(bones)
+        ]
     )
     for k, bone in enumerate(rig.pose.bones):
         bone.rotation_mode = mode

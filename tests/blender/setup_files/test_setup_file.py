@@ -669,7 +669,9 @@ def test_what_a_converted_chain_starts_from_goes_along(ext, tmp_path, turn):
     wanted = rig.pose.bones["bone_1"].tail.copy()
     rigs.activate(rig)
     assert bpy.ops.ccd_rig.setup_save(filepath=path) == {"FINISHED"}
-    bones = [rigs.B(f"bone_{i}", (0, 0, i), (0, 0, i + 1), f"bone_{i - 1}" if i else "", turn) for i in range(3)]
+    bones = [
+        rigs.B(f"bone_{i}", (0, 0, i), (0, 0, i + 1), f"bone_{i - 1}" if i else "", turn) for i in range(3)
+    ]
     other = rigs.armature(bones, "Two")
     rigs.activate(other)
     assert bpy.ops.ccd_rig.setup_load(filepath=path) == {"FINISHED"}
