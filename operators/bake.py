@@ -260,7 +260,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         scene, frames, path = context.scene, shown_range(context.scene), Path(bpy.data.filepath)
-        folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
+        folder = command.absolute(self.directory) / f"{path.stem}_job"
         settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
         shot, whole_because = shots.plan(scene, settings, self.chunk)
         farm_job = bundle_job((shot,), (real_folder(path),), results.linked_files(), self.program, False)
@@ -419,7 +419,7 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
             return
         entries = report.from_json(rig.ccd_rig.report.findings)
         for finding in entries:
-            upto = "" if finding.frame_start == finding.frame_end else f" to {finding.frame_end:g}"
+            upto = "" if finding.frame_start == finding.frame_end else f" to {finding.frame_end:.7g}"
             words = translated(f"{PREFIX}{finding.label()}{upto}")  # translations keep the prefix
             markers.new(prefix + words.removeprefix(PREFIX), frame=round(finding.frame_start))
         self.tell("INFO", f"{len(entries)} marker{'' if len(entries) == 1 else 's'} in the timeline")

@@ -193,6 +193,13 @@ class FrameRange(Command):
             self.frame_end = last
 
 
+def absolute(path: str) -> Path:
+    """Return a path that was chosen; raises RigError for one beside a file that was never saved."""
+    if path.startswith("//") and not bpy.data.filepath:
+        raise RigError(f"'{path}' lies beside the .blend file, which is not saved yet: save it first")
+    return Path(bpy.path.abspath(path))
+
+
 class JsonFile(Command):
     """A command that asks for a JSON file; the file browser lists no other files."""
 
@@ -202,7 +209,7 @@ class JsonFile(Command):
     @property
     def path(self: Any) -> Path:
         """The chosen file."""
-        return Path(bpy.path.abspath(self.filepath))
+        return absolute(self.filepath)
 
 
 def draw_lines(layout: bpy.types.UILayout, words: str) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Motion for the active figure: retargeted from another armature, or a walk cycle along a curve."""
 
-from pathlib import Path
-
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
@@ -47,7 +45,7 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
     )
 
     def run(self, context: bpy.types.Context) -> None:
-        rig, path = active_rig(context), Path(bpy.path.abspath(self.filepath))
+        rig, path = active_rig(context), command.absolute(self.filepath)
         active, selected = context.view_layer.objects.active, list(context.selected_objects)
         # Importers work in Object Mode, and select the imported objects.
         mode = command.leave_mode(context)
@@ -131,7 +129,7 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         frame = retarget.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
-        self.tell("INFO", f"Frame {frame:g} of the source is the reference")
+        self.tell("INFO", f"Frame {frame:.7g} of the source is the reference")
 
 
 class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
@@ -202,6 +200,8 @@ class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
         self.tell("INFO", lines[0])
         end, last = self._scene.frame_end, result.frames[-1]
         if last > end:
-            self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
+            self.tell(
+                "WARNING", f"The scene ends at frame {end}, the walk at {last:.7g}: set the scene's End"
+            )
         for warning in walk.warnings(result):
             self.tell("WARNING", warning)

@@ -352,7 +352,7 @@ def _read(
         except RigError as error:
             if str(error) == present:  # whatever the frame
                 raise
-            raise RigError(f"frame {frame:g}: {error}") from error
+            raise RigError(f"frame {frame:.7g}: {error}") from error
 
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:

@@ -22,11 +22,10 @@ from ..errors import RigError
 from .keys import channels
 from .limit_sources import blender_limits
 from .properties import constraint_list, new_constraints
-from .properties.active_rig import keep_overrides
 from .properties.names import named
 from .properties.new_constraints import new_target
 from .rig import clamps
-from .rig.rotation_modes import rotation_channel, set_rotation
+from .rig.rotation_modes import rotation_channel
 from .scene import isolation
 
 MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
@@ -105,23 +104,16 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
         notes.append(f"bones do not stretch here ({named(stretched)} did)")
     if constraint.pole_target is not None and not is_itasc:
         pole, note = _pole(armature_object, constraint, chain, has_rotation)
-        # The target and the pole leave only two bones no choice.
-        if "pole_angle" in pole and not has_rotation and len(chain) > 2:
-            note = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
-            if constraint.influence == 1.0 and not any(map(_is_turned, chain)):
+        # The target and the pole leave only two bones no choice, beside the one that is turned.
+        if "pole_angle" in pole and len(chain) - has_rotation > 2:
+            shared = "its pole sets the plane of the bend alone: three or more bones may share it otherwise"
+            if constraint.influence == 1.0 and not any(map(new_constraints.is_turned, chain)):
                 starts = {bone.name: _shown_rotation(bone) for bone in chain}
-                note = "its bones start as Blender has them at this frame: three or more may share its bend"
+                shared = "its bones start as Blender has them at this frame: three or more may share its bend"
+            notes.append(shared)
         fields |= pole
         notes += [note] if note else []
     return Conversion((NewRow(tip.name, constraint.chain_count, fields),), tuple(notes), starts)
-
-
-def _is_turned(bone: bpy.types.PoseBone) -> bool:
-    """Whether locks, keys, strips or drivers decide a rotation channel of a bone."""
-    armature_object: Any = bone.id_data
-    path = channels.data_path(armature_object, bone.name, rotation_channel(bone)[0])
-    animated = {name for name, _ in channels.animated_components(armature_object)}
-    return any(bone.lock_rotation) or path in animated
 
 
 def _shown_rotation(bone: bpy.types.PoseBone) -> Quaternion:
@@ -410,7 +402,7 @@ def convert(
     for bone, constraint, conversion in conversions:
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
-        _start(armature_object, conversion.starts)
+        new_constraints.start_from(armature_object, conversion.starts)
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
     for bone, constraint, obeyed in idle:
         if obeyed.mute:  # else Blender would obey this one from now on
@@ -420,22 +412,10 @@ def convert(
     return Converted(tuple(rows), len(conversions), tuple(notes))
 
 
-def _start(armature_object: bpy.types.Object, rotations: Mapping[str, Quaternion]) -> None:
-    """Let bones start from rotations, and pose them so; their channels have no keys."""
-    for name, rotation in rotations.items():
-        bone = armature_object.pose.bones[name]
-        joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
-        if not any(joint.start_rotation):
-            joint.start_before = (*getattr(bone, channel), *(0.0,) * (4 - width))
-        joint.start_rotation = rotation[:]
-        set_rotation(bone, rotation)
-    keep_overrides(armature_object)
-
-
 def _end_start(bone: bpy.types.PoseBone) -> None:
     """Pose a bone as it was before it got a Start Rotation, unless something else turns it."""
     joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
-    if any(joint.start_rotation) and not _is_turned(bone):
+    if any(joint.start_rotation) and not new_constraints.is_turned(bone):
         setattr(bone, channel, joint.start_before[:width])
     for name in new_constraints.STARTS:
         joint.property_unset(name)

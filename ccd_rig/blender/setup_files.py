@@ -59,7 +59,7 @@ from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named, sentence
-from .properties.new_constraints import STARTS
+from .properties.new_constraints import start_from
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from .properties.retarget_group import LAST_FRAME
 from .registration import Handlers
@@ -68,8 +68,8 @@ from .scene.isolation import is_isolated
 
 Values = dict[str, Any]
 
-NOTES = ("rna_type", "known_as", *STARTS)
-"""Fields that are no settings, or of this rig's axes alone: they are neither read nor written."""
+NOTES = ("rna_type", "known_as", "start_before")
+"""Fields that are no settings: they are neither read nor written."""
 
 
 def values_of(group: bpy.types.PropertyGroup) -> Values:
@@ -257,7 +257,7 @@ def _curve(value: object, place: str) -> Curve:
         frame = curve.keys[one].frame
         if curve.keys[other].frame - frame < MERGE_DISTANCE:
             raise InvalidInput(
-                f"{place}: keys[{one}] and keys[{other}] are both at frame {frame:g}: remove one of them"
+                f"{place}: keys[{one}] and keys[{other}] are both at frame {frame:.7g}: remove one of them"
             )
     return curve
 
@@ -308,7 +308,10 @@ def _along(value: object, place: str) -> Triple:
 
 
 def _joint(value: object, place: str) -> Values:
-    return check_values(CCD_RIG_PG_joint.bl_rna, value, place)
+    joint = check_values(CCD_RIG_PG_joint.bl_rna, value, place)
+    if "start_rotation" in joint:
+        _rest(joint["start_rotation"], f"{place}.start_rotation")
+    return joint
 
 
 def _constraint(value: object, place: str) -> Values:
@@ -639,6 +642,7 @@ def _set_joint(
             notes.append(f"the slide of '{pose_bone.name}' is left out: its rest has other axes")
         joint = {name: value for name, value in joint.items() if name not in SLIDES} | (slides or {})
     set_values(pose_bone.ccd_rig, joint)
+    _start(pose_bone, move.turn)
     if move.turn == STAYS.turn:
         return notes
     group = pose_bone.ccd_rig
@@ -653,6 +657,15 @@ def _set_joint(
         group.comfort.property_unset("region")
         notes.append(f"the comfort region of '{pose_bone.name}' is left out: its rest has other axes")
     return notes
+
+
+def _start(pose_bone: bpy.types.PoseBone, turn: Quaternion) -> None:
+    """Let a bone start from its Start Rotation, turned to its axes."""
+    start = Quaternion(pose_bone.ccd_rig.start_rotation)
+    if any(start):
+        start_from(pose_bone.id_data, {pose_bone.name: turn @ start @ turn.conjugated()})
+    else:
+        pose_bone.ccd_rig.property_unset("start_before")
 
 
 def _turned(bone: str, stored: Any, move: Move) -> Limit | None:
@@ -810,6 +823,7 @@ def _restore_bones(armature_object: bpy.types.Object) -> None:
         values = settings.pop(name)
         if not values_of(bone.ccd_rig):
             set_values(bone.ccd_rig, values)
+            _start(bone, STAYS.turn)
     if not settings:
         del _bone_settings[armature_object.session_uid]
         for row in armature_object.ccd_rig.constraints:

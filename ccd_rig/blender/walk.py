@@ -163,18 +163,20 @@ def walk_steps(
         require_animated(rig)
         first, last = choice.cycle_frames or keyed_range(scene, rig)
         if last < first:
-            raise RigError(f"frames {first:g} to {last:g} of the cycle: the end lies before the start")
+            raise RigError(f"frames {first:.7g} to {last:.7g} of the cycle: the end lies before the start")
         if last - first >= MOST_FRAMES:
-            raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
+            raise RigError(f"frames {first:.7g} to {last:.7g} of the cycle: at most {MOST_FRAMES}")
         if last - first < 1.0:
-            raise RigError(f"the cycle has one frame, {first:g}: choose an action that walks, or more frames")
+            raise RigError(
+                f"the cycle has one frame, {first:.7g}: choose an action that walks, or more frames"
+            )
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
         if len(sampled) < FEWEST:
             raise RigError(
-                f"frames {first:g} to {last:g} of the cycle are {len(sampled)}, and a walk needs {FEWEST}: "
-                "choose more frames, or scale the keys of so fast a cycle"
+                f"frames {first:.7g} to {last:.7g} of the cycle are {len(sampled)}, and a walk needs "
+                f"{FEWEST}: choose more frames, or scale the keys of so fast a cycle"
             )
         step = float(sampled[1] - sampled[0])
         chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True, world=world)
@@ -298,7 +300,7 @@ def _frames(
     if len(frames) > MOST_FRAMES:
         raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
     if frames[-1] > LAST_FRAME:
-        raise InvalidInput(f"the walk ends at frame {frames[-1]:g}: Blender has frames up to {LAST_FRAME}")
+        raise InvalidInput(f"the walk ends at frame {frames[-1]:.7g}: Blender has frames up to {LAST_FRAME}")
     return frames, time
 
 
@@ -637,12 +639,12 @@ def lines(done: Walked) -> tuple[str, ...]:
     first, last = done.frames[0], done.frames[-1]
     start, end = done.cycle_frames
     walked = (
-        f"{len(done.frames)} frames, {first:g} to {last:g}: {done.length:.2f} m in "
+        f"{len(done.frames)} frames, {first:.7g} to {last:.7g}: {done.length:.2f} m in "
         f"{measures.footfalls} footfalls"
     )
     return (
         f"{walked}, instead of the walk made before" if done.replaced else walked,
-        f"Cycle of frames {start:g} to {end:g}: {done.speed:.2f} m/s, {len(cycle.legs)} legs",
+        f"Cycle of frames {start:.7g} to {end:.7g}: {done.speed:.2f} m/s, {len(cycle.legs)} legs",
         *told_turned(done.turned),
         *(
             (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)

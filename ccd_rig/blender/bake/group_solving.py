@@ -70,7 +70,7 @@ def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
     wrong = ~(np.isfinite(sizes) & (sizes > 0.0))
     if wrong.any():
         frame = frames[int(np.argmax(wrong))]
-        raise RigError(f"frame {frame:g}: the armature object has a scale of 0: give it another scale")
+        raise RigError(f"frame {frame:.7g}: the armature object has a scale of 0: give it another scale")
     return sizes
 
 

@@ -38,7 +38,7 @@ class Progress(NamedTuple):
         """
         left = seconds * (self.total - self.done) / max(self.done - before, 1)
         rest = f", about {left:.0f} s left" if self.done > before and round(left) > 0 else ""
-        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
+        return f"frame {self.frame:.7g}: {self.done} of {self.total} {self.verb}{rest}"
 
 
 Steps: TypeAlias = Generator[Progress, None, T]

@@ -144,12 +144,14 @@ def _drift_words(drift: Finding) -> str:
     amount, degrees = drift.distance, math.degrees(drift.angle)
     match drift.trouble:
         case Trouble.TIP:
-            return f"'{drift.bone}' tips by {degrees:.0f} degrees at frame {drift.frame:g}"
+            return f"'{drift.bone}' tips by {degrees:.0f} degrees at frame {drift.frame:.7g}"
         case Trouble.FLOAT:
-            return f"'{drift.bone}' floats, held {amount:.2f} m above its animation at frame {drift.frame:g}"
+            return (
+                f"'{drift.bone}' floats, held {amount:.2f} m above its animation at frame {drift.frame:.7g}"
+            )
         case _:
             does = "climbs" if drift.trouble is Trouble.CLIMB else "sinks"
-            return f"'{drift.bone}' {does} {amount:.2f} m by frame {drift.frame:g}"
+            return f"'{drift.bone}' {does} {amount:.2f} m by frame {drift.frame:.7g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class BodyReport:
         if self.frame is None:
             return ""
         at = frame_count(self.moved_frames)
-        far = f"at most {metres(self.distance)}, frame {self.frame:g}"
+        far = f"at most {metres(self.distance)}, frame {self.frame:.7g}"
         return f"'{self.bone}' moved at {at} so that legs reach ({far})"
 
 
@@ -222,7 +224,7 @@ class WeightedFit:
         """Such as "weighted fit of 250 frames: RMS 0.0294 m, at most 0.0410 m at frame 57"."""
         worst = self.worst()
         words = f"weighted fit of {frame_count(len(self.frames))}: RMS {metres(self.rms)}"
-        return f"{words}, at most {metres(worst.rms)} at frame {worst.frame:g}"
+        return f"{words}, at most {metres(worst.rms)} at frame {worst.frame:.7g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +253,8 @@ class Smoothed:
     def span(self) -> str:
         """Words such as "frame 40" or "frames 40 to 58"."""
         if self.frame_start == self.frame_end:
-            return f"frame {self.frame_start:g}"
-        return f"frames {self.frame_start:g} to {self.frame_end:g}"
+            return f"frame {self.frame_start:.7g}"
+        return f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +274,9 @@ class Helped:
 
     def words(self) -> str:
         """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
-        span = f"frame {self.frame_start:g}"
+        span = f"frame {self.frame_start:.7g}"
         if self.frame_start != self.frame_end:
-            span = f"frames {self.frame_start:g} to {self.frame_end:g}"
+            span = f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
         angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
         words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
         # Whole sentences: in parts a translation would not know where one ends.
@@ -310,8 +312,8 @@ class Loop:
 
     def words(self) -> str:
         """Words such as "loop of frames 1 to 120 closes"."""
-        again = f" ({self.frame_end + 1:g} is {self.frame_start:g} again)" if self.repeats_after else ""
-        words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}{again}"
+        again = f" ({self.frame_end + 1:.7g} is {self.frame_start:.7g} again)" if self.repeats_after else ""
+        words = f"loop of frames {self.frame_start:.7g} to {self.frame_end:.7g}{again}"
         if self.closes:
             return f"{words} closes"
         return f"{words} does not close: '{self.bone}' ends {degrees(self.angle)} off"
@@ -356,7 +358,7 @@ class Check:
         """A sentence for each constraint whose keys do not play as baked."""
         return tuple(
             f"Constraint '{entry.constraint}' does not play as baked "
-            f"({_away(entry)} at frame {entry.deviation_frame:g}): "
+            f"({_away(entry)} at frame {entry.deviation_frame:.7g}): "
             f"{'; '.join(entry.causes)}"
             for entry in self.results
             if entry.causes
@@ -371,9 +373,9 @@ class Check:
         turned = max(self.results, key=lambda entry: entry.angle, default=None)
         if far is None or turned is None:
             return "Nothing to check"
-        errors = [f"{metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
+        errors = [f"{metres(far.residual)} at frame {far.frame:.7g} ({far.constraint})"]
         if turned.angle > 0.0:
-            errors.append(f"{degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
+            errors.append(f"{degrees(turned.angle)} at frame {turned.angle_frame:.7g} ({turned.constraint})")
             if far.residual == 0.0:
                 del errors[0]
         return f"Plays as baked: at most {' and '.join(errors)}"
@@ -557,7 +559,7 @@ class Finding:
 
     def span(self) -> str:
         """The frames, such as "57" or "112-120"."""
-        first, last = f"{self.frame_start:g}", f"{self.frame_end:g}"
+        first, last = f"{self.frame_start:.7g}", f"{self.frame_end:.7g}"
         return first if first == last else f"{first}-{last}"
 
     def label(self) -> str:
@@ -742,7 +744,7 @@ class BakeReport:
         if self.step == 1 and unsolved > 0:
             yield f"{unsolved} of {total} frames are not solved"
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
-        yield f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
+        yield f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:.7g} ({who})"
         short = {each.constraint for each in self.findings if each.trouble is Trouble.SHORT}
         if len(short) == 1:
             yield "a target is out of reach: bring it nearer to its chain, or the figure to it"
@@ -791,8 +793,8 @@ class BakeReport:
         if jump is None:
             return ""
         if not jump.angle:
-            return f"'{jump.bone}' moves {metres(jump.distance)} at frame {jump.frame:g}"
-        return f"'{jump.bone}' turns {math.degrees(jump.angle):.0f} degrees at frame {jump.frame:g}"
+            return f"'{jump.bone}' moves {metres(jump.distance)} at frame {jump.frame:.7g}"
+        return f"'{jump.bone}' turns {math.degrees(jump.angle):.0f} degrees at frame {jump.frame:.7g}"
 
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/headless.md lists its fields."""

@@ -158,7 +158,7 @@ def key_targets(
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             scale = float(np.abs(np.array(world.to_3x3())).max())
             arrived = sample_at(frame).targets, wanted
-            _require_there(constraints, arrived, scale, solver, f" at frame {frame:g}")
+            _require_there(constraints, arrived, scale, solver, f" at frame {frame:.7g}")
     return len(placed)
 
 
@@ -345,7 +345,8 @@ def shift_over(
 ) -> None:
     """Add a shift to a constraint's Target Offset over frames, by keys in the present action.
 
-    A constant Target Offset gets four keys, an animated one a key at each frame up to the keys around.
+    A constant Target Offset gets four keys, an animated one a key at each frame up to the keys around. One
+    that NLA strips play gets a strip with four keys, which is added to them.
 
     Args:
         scene: gives the time of keys.
@@ -363,6 +364,12 @@ def shift_over(
     curves = [by_index.get(i) for i in range(SIZE)]
     _require_shiftable(constraint, path, curves)
     time = key_time(scene)
+    corners: Array = np.array([span.first, span.start, span.end, span.last], dtype=np.float64)
+    if _plays_in_strips(rig, path):
+        corners = np.unique(corners)
+        shifts = span.weights(corners)[:, None] * np.array(shift, dtype=np.float64)
+        writer.add_layer(rig, ChannelKeys(constraint.name, path, corners * time, shifts, "BEZIER"), undo)
+        return
     times = [
         np.zeros(0) if curve is None else keyframes.times(curve).astype(np.float64) / time for curve in curves
     ]
@@ -388,7 +395,7 @@ def shift_over(
         ((each >= low) & (each <= high)).any() for each in times
     )
     if is_still and low <= span.first and high >= span.last:
-        every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
+        every = np.unique(corners)
         interpolation = "BEZIER"
     values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
     keys = ChannelKeys(constraint.name, path, every * time, values, interpolation)
@@ -411,16 +418,26 @@ def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
         place = farthest
 
 
+def _plays_in_strips(thing: bpy.types.Object, path: str) -> bool:
+    animation = thing.animation_data
+    strips = () if animation is None else channels.playing_strips(animation)
+    return any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip))
+
+
 def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
-    """Refuse a Target Offset with a driver, in NLA strips, or with modifiers or extrapolation."""
+    """Refuse a Target Offset with a driver, modifiers or extrapolation, or strips that none can be added to.
+
+    In tweak mode, under a solo track or below keys of the present action, an added strip would not play.
+    """
     where = f"Constraint '{constraint.name}': Target Offset"
     if constraint.target is None:
         raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
     if any(driver.data_path == path for driver in channels.drivers_of(constraint.id_data)):
         raise RigError(f"{where} has a driver: remove it first")
     animation = constraint.id_data.animation_data
-    strips = () if animation is None else channels.playing_strips(animation)
-    if any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip)):
+    if _plays_in_strips(constraint.id_data, path) and (
+        animation.use_tweak_mode or channels.is_solo(animation) or any(curves)
+    ):
         raise RigError(f"{where} plays in NLA strips: mute them, and make their action the present one")
     for curve in curves:
         if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):
@@ -462,7 +479,7 @@ def pole_place(
     side = bend_sides(heads[None], end[None], size)[0]
     if not side.any():
         raise RigError(
-            f"Constraint '{constraint.name}': its chain is straight at frame {frame:g}, so it has no side: "
+            f"Constraint '{constraint.name}': its chain is straight at frame {frame:.7g}, so it has no side: "
             "choose a Pole Target yourself"
         )
     point = 0.5 * (root + end) + size * side

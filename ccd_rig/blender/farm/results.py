@@ -313,7 +313,7 @@ def _seam(span: Span, earlier: Chunk, later: Chunk) -> Seam:
     seam = Seam(float(frames[best]), float(angles[best, bone]), earlier.joints[bone])
     if seam.angle > SEAM or slide_errors[best] > SAME_SLIDE:
         raise RigError(
-            f"the chunks that meet at frame {seam.frame:g} disagree by {math.degrees(seam.angle):.2f} "
+            f"the chunks that meet at frame {seam.frame:.7g} disagree by {math.degrees(seam.angle):.2f} "
             f"degrees (bone '{seam.bone}'): several ways lead to the targets there, or none. Bake this "
             "shot whole (--chunk 0), or with other chunks"
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count, pairwise
+from itertools import count, pairwise, takewhile
 from typing import NamedTuple
 
 from .role import ARM_PARTS, LEG_PARTS, SIDES, Part, Role, Side, SkeletonTree
@@ -65,7 +65,7 @@ _PARTS = (
     (Part.UPPER_ARM, r"arm$"),
     (Part.SHIN, r"leg$"),
     (Part.TAIL, r"tail"),
-    (Part.WING, r"wing"),
+    (Part.WING, r"(?<!s)wing"),
 )
 
 
@@ -225,7 +225,7 @@ def _is_human(tree: SkeletonTree, anchors: Anchors) -> bool:
 
 
 def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
-    """Return roles of the anchors, of the bones between them, and of fingers, toes and tail."""
+    """Return roles of the anchors, of the bones between them, and of fingers, toes, tail and wings."""
     roles: dict[str, Role] = {}
     hips = anchors.get(Role(Part.HIPS), "")
     head = anchors.get(Role(Part.HEAD), "")
@@ -255,6 +255,8 @@ def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
     if tail:
         chain = [name for name in tree.below(tail[0]) if name in tail]
         roles |= {name: Role(Part.TAIL, index=index) for index, name in enumerate(chain)}
+    for side in SIDES:
+        _add_wings(tree, roles, side)
     return roles
 
 
@@ -290,6 +292,22 @@ def _add_fingers(tree: SkeletonTree, roles: dict[str, Role], hand: str, side: Si
             number = next(free for free in count() if free not in taken)
         taken.add(number)
         roles |= {name: Role(Part.FINGER, side, index, number) for index, name in enumerate(chain)}
+
+
+def _add_wings(tree: SkeletonTree, roles: dict[str, Role], side: Side) -> None:
+    """Add wings: rows of two bones or more on hips or spine, up to feathers."""
+    trunk = {name for name, role in roles.items() if role.part in (Part.HIPS, Part.SPINE)}
+    number = 0
+    for name, bone in tree.bones.items():
+        if bone.parent in trunk and read(name) == Name(side, Part.WING):
+            row = [*takewhile(_is_wing, _main_chain(tree, name))]
+            if len(row) > 1:
+                roles |= {wing: Role(Part.WING, side, index, number) for index, wing in enumerate(row)}
+                number += 1
+
+
+def _is_wing(name: str) -> bool:
+    return says(name, Clue.WING) and not says(name, Clue.FEATHER)
 
 
 def _first_of_digits(tree: SkeletonTree, name: str) -> Iterable[str]:

@@ -218,9 +218,9 @@ def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None =
         first, last = float(ends[0]), float(ends[1])
         if span[0] < first - keyframes.MERGE_DISTANCE or span[1] > last + keyframes.MERGE_DISTANCE:
             yield (
-                f"{what} repeats frames {first:g} to {last:g} by the modifier Cycles, which keys at other "
-                "frames would change: use Channel > Bake Channels in the Graph Editor first, or, for bones, "
-                "choose NLA Strip Above"
+                f"{what} repeats frames {first:.7g} to {last:.7g} by the modifier Cycles, which keys at "
+                "other frames would change: use Channel > Bake Channels in the Graph Editor first, or, for "
+                "bones, choose NLA Strip Above"
             )
 
 
@@ -287,15 +287,16 @@ def add_strip(
     span: tuple[float, float],
     extrapolation: Literal["NOTHING", "HOLD", "HOLD_FORWARD"],
     undo: ExitStack,
+    blend: Literal["REPLACE", "ADD"] = "REPLACE",
 ) -> bpy.types.NlaStrip:
-    """Add a strip in a new track above all others, which replaces the strips below."""
+    """Add a strip in a new track above all others, which replaces the strips below or adds to them."""
     tracks = armature_object.animation_data.nla_tracks
     undo.callback(setattr, tracks, "active", tracks.active)
     track = tracks.new()
     undo.callback(tracks.remove, track)
     track.name = action.name
     strip = channels.strip_of(track, action, slot, span[0], max(span[1], span[0] + SHORTEST))
-    strip.blend_type, strip.extrapolation = "REPLACE", extrapolation
+    strip.blend_type, strip.extrapolation = blend, extrapolation
     strip.use_auto_blend = False
     return strip
 
@@ -637,14 +638,31 @@ def _write_in_place(
     return action
 
 
+def add_layer(thing: bpy.types.Object, keys: ChannelKeys, undo: ExitStack) -> None:
+    """Add the values of keys to what the strips of an object play, by a strip above all others.
+
+    Nothing is added outside their range. The present action stays above.
+
+    Args:
+        undo: gets callbacks that take everything back.
+    """
+    span = float(keys.frames[0]), float(keys.frames[-1])
+    result_of(_require_usable([keys], span))
+    result_of(_write_strip(thing, [keys], span, f"{thing.name} {keys.group}", undo, "ADD"))
+
+
 def _write_strip(
     armature_object: bpy.types.Object,
     keys: Sequence[ChannelKeys],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
+    blend: Literal["REPLACE", "ADD"] = "REPLACE",
 ) -> Work[bpy.types.Action]:
-    """Write to a new action in a strip above all others; the former animation plays below it."""
+    """Write to a new action in a strip above all others.
+
+    The former animation plays below it; an added layer leaves the present action above.
+    """
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
@@ -652,7 +670,8 @@ def _write_strip(
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
-    push_down(armature_object, span, undo)
+    if blend == "REPLACE":
+        push_down(armature_object, span, undo)
     bare = _components(armature_object, [item.path for item in keys]) - played(armature_object)
     if bare:
         # Blender would show the defaults of components that are not animated outside the new strip.
@@ -667,7 +686,7 @@ def _write_strip(
                     key = np.array([(0.0, value)], np.float32)
                     keyframes.write(_new_fcurve(bag, groups, item, index, None), key, "LINEAR", *span)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
-    add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo)
+    add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo, blend)
     return action
 
 

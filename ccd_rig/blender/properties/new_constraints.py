@@ -18,6 +18,8 @@ from ...errors import RigError
 from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
 from ..figures.role import CLAVICLE_MOBILITY, Part
+from ..keys import channels
+from ..rig.rotation_modes import rotation_channel, set_rotation
 from . import constraint_list
 from .active_rig import keep_overrides, with_settings
 from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
@@ -179,6 +181,27 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
 
 STARTS = ("start_rotation", "start_before")
 """Properties of a bone that starts from another pose than rest."""
+
+
+def start_from(armature_object: bpy.types.Object, rotations: Mapping[str, Quaternion]) -> None:
+    """Let bones start from rotations, and pose them so unless something else turns them."""
+    for name, rotation in rotations.items():
+        bone = armature_object.pose.bones[name]
+        joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
+        if not joint.is_property_set("start_before"):
+            joint.start_before = (*getattr(bone, channel), *(0.0,) * (4 - width))
+        joint.start_rotation = rotation[:]
+        if not is_turned(bone):
+            set_rotation(bone, rotation)
+    keep_overrides(armature_object)
+
+
+def is_turned(bone: bpy.types.PoseBone) -> bool:
+    """Whether locks, keys, strips or drivers decide a rotation channel of a bone."""
+    armature_object: Any = bone.id_data
+    path = channels.data_path(armature_object, bone.name, rotation_channel(bone)[0])
+    animated = {name for name, _ in channels.animated_components(armature_object)}
+    return any(bone.lock_rotation) or path in animated
 
 
 class Undone(NamedTuple):

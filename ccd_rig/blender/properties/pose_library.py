@@ -304,8 +304,8 @@ def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: st
     first, last = channels.span(curves)
     if first != last:
         raise RigError(
-            f"action '{name}' has frames {first:g} to {last:g}, but a pose asset has one: assign it to the "
-            "armature and capture it as an action"
+            f"action '{name}' has frames {first:.7g} to {last:.7g}, but a pose asset has one: assign it to "
+            "the armature and capture it as an action"
         )
     return PoseEntry(name, rotations_at(armature_object, curves, turned, first))
 
@@ -350,6 +350,6 @@ def rotations_at(
         for index, value in played.get(pose_bone.path_from_id(channel), {}).items():
             values[index] = value
         if not all(map(math.isfinite, values)):
-            raise RigError(f"bone '{bone}' has a rotation that is not a number at frame {frame:g}")
+            raise RigError(f"bone '{bone}' has a rotation that is not a number at frame {frame:.7g}")
         rotations[bone] = rotation_of(mode, values)
     return rotations

@@ -186,7 +186,7 @@ def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
     renamed = {}
     for known, known_bones in candidates.items():
         namesake = bones.get(known)
-        if len(known_bones) == 1 and (namesake is None or namesake.ccd_rig.known_as not in ("", known)):
+        if len(known_bones) == 1 and (namesake is None or namesake.ccd_rig.known_as != known):
             renamed[known] = known_bones[0].name
         elif namesake is not None and namesake.ccd_rig.known_as == known:
             for copied in known_bones:

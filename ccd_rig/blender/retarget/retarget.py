@@ -537,7 +537,7 @@ def lines(done: Retargeted) -> tuple[str, ...]:
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     first, last, count = done.frames[0], done.frames[-1], _count(len(done.frames), "frame")
     return (
-        f"{count}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
+        f"{count}, {first:.7g} to {last:.7g}; {len(done.bone_map.bones)} bones follow",
         *((f"Nothing to follow for: {', '.join(missing[:4])}{more}",) if missing else ()),
         *told_turned(done.turned),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),

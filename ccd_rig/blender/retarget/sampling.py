@@ -109,8 +109,8 @@ def source_motion(
             reference = world @ batch.stacked(source.data.bones[name].matrix_local for name in names)
     if choice.stays and _is_carried(source, played[:, 0], played[:, 1]):
         raise RigError(
-            f"armature '{source.name}' moves as an object from frame {choice.frames[0]:g} to "
-            f"{choice.frames[-1]:g}, by its parent, a constraint or a driver: take that off, and let its "
+            f"armature '{source.name}' moves as an object from frame {choice.frames[0]:.7g} to "
+            f"{choice.frames[-1]:.7g}, by its parent, a constraint or a driver: take that off, and let its "
             "hips move"
         )
     if choice.world is not None:
@@ -267,14 +267,14 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
     if not finite.all():
         f, j = np.argwhere(~finite)[0].tolist()
         raise RigError(
-            f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:g}: a key of it is not a "
+            f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:.7g}: a key of it is not a "
             f"number; delete it"
         )
     mirrored = np.linalg.det(matrices[..., :3, :3]) <= 0.0
     if mirrored.any():
         f, j = np.argwhere(mirrored)[0].tolist()
         raise RigError(
-            f"bone '{names[j]}' is mirrored or has no size at frame {list(frames)[f]:g}: clear its scale"
+            f"bone '{names[j]}' is mirrored or has no size at frame {list(frames)[f]:.7g}: clear its scale"
         )
 
 

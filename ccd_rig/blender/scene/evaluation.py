@@ -135,12 +135,14 @@ def world_matrices(
     finite = np.isfinite(matrices).all(axis=(1, 2))
     if not finite.all():
         frame = frames[int(np.argmin(finite))]
-        raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
+        raise RigError(
+            f"{where} has a place that is not a number at frame {frame:.7g}: look at its transform"
+        )
     sizes, (x, y, z) = length(matrices[:, :3, :3], axis=1), (matrices[:, :3, k] for k in range(3))
     flat = (sizes < FLAT).any(axis=1) | (dot(x, cross(y, z, axis=-1), axis=-1) == 0.0)
     if flat.any():
         frame = frames[int(np.argmax(flat))]
-        raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
+        raise RigError(f"{where} has a scale of 0 at frame {frame:.7g}: give it another scale")
     return matrices
 
 
@@ -249,7 +251,7 @@ class Samples:
         for block in blocks:
             if block.rig.layout.names != names:
                 raise RigError(
-                    f"frame {block.frames[0]:g}: the chains have other bones than at the first frame"
+                    f"frame {block.frames[0]:.7g}: the chains have other bones than at the first frame"
                 )
         frames, influences, worlds = (
             np.concatenate([getattr(block, name) for block in blocks])
@@ -362,7 +364,7 @@ class FrameReader:
                 try:
                     row.layout.rows(self.armature_object, [row.bones])
                 except RigError as error:
-                    raise RigError(f"frame {row.frame:g}: {error}") from error
+                    raise RigError(f"frame {row.frame:.7g}: {error}") from error
             raise
 
 

@@ -286,7 +286,7 @@ def moving_ground(
                 if not _same_faces(pieces, seen):
                     names = ", ".join(f"'{each.name}'" for each in objects)
                     raise RigError(
-                        f"the ground {names} has other faces at frame {frame:g}: choose one that keeps them"
+                        f"the ground {names} has other faces at frame {frame:.7g}: choose one that keeps them"
                     )
                 states[:, row] = _lines(seen)
                 moved = moved or _moved(states[:, row], start)

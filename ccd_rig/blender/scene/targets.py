@@ -410,7 +410,7 @@ class TargetReader:
             k, c = np.argwhere(~np.isfinite(influences))[0].tolist()
             raise RigError(
                 f"Constraint '{self.sources[c].constraint.name}': influence is not a number at frame "
-                f"{frames[k]:g}: set it to 0 to 1, and look at its keys"
+                f"{frames[k]:.7g}: set it to 0 to 1, and look at its keys"
             )
         return influences
 
@@ -490,8 +490,8 @@ class TargetReader:
                 row = self.armature_object.ccd_rig.constraints[self.sources[c].place]
                 label, k = row.bl_rna.properties[name].name, int(np.argmin(np.isfinite(values)))
                 raise RigError(
-                    f"Constraint '{row.name}': '{label}' is not a number at frame {frames[k]:g}: look at its "
-                    "keys and drivers"
+                    f"Constraint '{row.name}': '{label}' is not a number at frame {frames[k]:.7g}: look at "
+                    "its keys and drivers"
                 )
         return keyed
 
@@ -514,16 +514,16 @@ class TargetReader:
             bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
             raise RigError(
                 f"Constraint '{constraint.name}': target {bone}'{target.obj.name}' has a place that is "
-                f"{problem} at frame {frame:g}: look at its transform and keys, and at the constraint's "
+                f"{problem} at frame {frame:.7g}: look at its transform and keys, and at the constraint's "
                 "offset"
             )
         if fault == 1:
             raise RigError(
                 f"Constraint '{constraint.name}': target '{target.obj.name}' has a scale of 0 at frame "
-                f"{frame:g}, so it has no rotation: give it another scale"
+                f"{frame:.7g}, so it has no rotation: give it another scale"
             )
         assert pole is not None
         raise RigError(
             f"Constraint '{constraint.name}': pole target '{pole.obj.name}' has a place that is not a "
-            f"number at frame {frame:g}: look at its transform and keys"
+            f"number at frame {frame:.7g}: look at its transform and keys"
         )

@@ -508,6 +508,18 @@ def test_findings_are_kept_with_the_armature(finding, bake):
     assert finding.from_json("") == ()
 
 
+def test_frames_of_seven_digits_are_written_out(bake):
+    """Blender has frames up to 1,048,574: they were 1.05e+06, all of them."""
+    rig = rigs.chain(3)
+    goal = rigs.keyed(rigs.empty("Goal"), {1048560: (2.0, 0.0, 1.5), 1048574: (4.0, 0.0, 1.0)})
+    rigs.reach(rig, "bone_2", goal)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1048560, 1048574))
+    words = [report.summary(), *(each.words() for each in report.findings)]
+    assert "at frame 1048574" in words[0] and words[1].endswith("out of reach")
+    assert "-1048574 bone_2" in words[1]
+    assert "e+06" not in f"{words} {report.check.words()}"
+
+
 def test_words(finding):
     result = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
     assert result.words() == "57 Hand 2.1 mm out of reach"

@@ -155,27 +155,59 @@ def test_what_cannot_be_raised_is_told_and_stays(rig, channels):
     fails(raising, "No constraint is active", start=1, end=20)
 
 
-def test_an_offset_that_nla_strips_play_is_told_and_stays(rig, channels):
-    """The present action would replace it, by a shift of the value that the property has now."""
-    row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
+def in_a_strip(rig, indices=(0, 1, 2)):
+    """Put keys of Target Offset into a strip; return the constraint, the animation data and the track."""
+    row = rig.ccd_rig.constraints[0]
     for frame, height in ((1, 0.0), (40, 0.5), (80, 0.0)):
         row.offset = (0.0, 0.0, height)
-        row.keyframe_insert("offset", frame=frame)
+        for i in indices:
+            row.keyframe_insert("offset", index=i, frame=frame)
     animation = rig.animation_data
     track = animation.nla_tracks.new()
     track.strips.new("Layer", 1, animation.action)
     animation.action = None
+    row.offset = (0.0, 0.2, 0.0)  # plays where no strip moves it
+    return row, animation, track
 
-    def heights():
-        shown = []
-        for frame in (10, 36, 40, 44, 70):
-            scene.frame_set(frame)
-            shown.append(row.offset[2])
-        return shown
 
-    before = heights()
+def shown(rig, frames=FRAMES):
+    values = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        values.append(rig.ccd_rig.constraints[0].offset[:])
+    return np.array(values)
+
+
+@pytest.mark.parametrize("direction", ["POS_Z", "NEG_X"])
+@pytest.mark.parametrize("indices", [(0, 1, 2), (2,)])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_an_offset_that_nla_strips_play_gets_a_strip_that_is_added(rig, bake, direction, indices, keyed):
+    """Below the present action, which goes on playing what it has."""
+    row, animation, _ = in_a_strip(rig, indices)
+    if keyed:
+        row.keyframe_insert("influence", frame=1)
+    action = animation.action
+    before = shown(rig)
+    raised = {"distance": 0.2, "direction": direction, "start": 30, "end": 42, "falloff": 6}
+    assert bpy.ops.ccd_rig.offset_raise(**raised) == {"FINISHED"}
+    wanted = before.copy()
+    wanted[:, "XYZ".index(direction[-1])] += (0.2 if direction[0] == "P" else -0.2) * shape(30, 42, 6)
+    assert np.abs(shown(rig) - wanted).max() < 1e-5
+    assert animation.action == action
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 80))
+    assert report.unsolved() == ()
+
+
+def test_strips_to_which_none_can_be_added_are_told_and_stay(rig):
+    row, animation, track = in_a_strip(rig)
+    before = shown(rig, (10, 40, 70)).tolist()
     words = f"Constraint '{row.name}': Target Offset plays in NLA strips"
-    fails(bpy.ops.ccd_rig.offset_raise, words, distance=0.2, start=38, end=42, falloff=3)
-    assert animation.action is None and heights() == before
+    raised = {"distance": 0.2, "start": 38, "end": 42, "falloff": 3}
+    track.is_solo = True
+    fails(bpy.ops.ccd_rig.offset_raise, words, **raised)
+    track.is_solo = False
+    assert len(animation.nla_tracks) == 1 and shown(rig, (10, 40, 70)).tolist() == before
+    row.keyframe_insert("offset", frame=1)
+    fails(bpy.ops.ccd_rig.offset_raise, words, **raised)
     track.mute = True
-    assert bpy.ops.ccd_rig.offset_raise(distance=0.2, start=38, end=42, falloff=3) == {"FINISHED"}
+    assert bpy.ops.ccd_rig.offset_raise(**raised) == {"FINISHED"}

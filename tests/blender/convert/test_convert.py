@@ -61,18 +61,21 @@ def test_a_chain_that_is_straight_at_rest_bends_as_it_does_now(ext):
     assert np.abs(played(rig, places("thigh", "shin")) - expected).max() < 0.02
 
 
-def hind_leg(mode="QUATERNION"):
-    """Three bones that bend to and fro, as a dog's hind leg, under Blender's IK with a pole."""
-    ends = [Vector(end) for end in ((0, 0, 0), (0, -0.3, 1), (0, 0.3, 1.9), (0, 0, 2.8))]
+def hind_leg(mode="QUATERNION", bones=3):
+    """Bones that bend to and fro, as a dog's hind leg, under Blender's IK with a pole."""
+    ends = [Vector(end) for end in ((0, 0, 0), (0, -0.3, 1), (0, 0.3, 1.9), (0, 0, 2.8), (0, -0.4, 3.0))]
     rig = rigs.armature(
-        [B(f"leg_{i}", ends[i], ends[i + 1], f"leg_{i - 1}" if i else "", connect=i > 0) for i in range(3)]
+        [
+            B(f"leg_{i}", ends[i], ends[i + 1], f"leg_{i - 1}" if i else "", connect=i > 0)
+            for i in range(bones)
+        ]
     )
     for k, bone in enumerate(rig.pose.bones):
         bone.rotation_mode = mode
         rigs.set_rotation(bone, Quaternion((1.0, 0.2, 0.1), 0.1 * k))
     target = keyed("Goal", rig, (0.6, 0.2, 1.6), (0.9, -0.5, 1.4), (0.3, -0.9, 1.9))
     fields = {"pole_target": rigs.empty("Pole", (0.3, 5.0, 1.0)), "pole_angle": math.pi / 2.0}
-    original = ik(rig, "leg_2", target, 3, **fields)
+    original = ik(rig, f"leg_{bones - 1}", target, bones, **fields)
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
     bpy.context.scene.frame_set(FRAMES[-1])
     return rig, original
@@ -99,6 +102,17 @@ def test_three_bones_with_a_pole_start_as_blenders_ik_has_them(ext, mode):
     assert [tuple(getattr(bone, name)) for bone in rig.pose.bones for name in channels] == pose
     assert not any(any(bone.ccd_rig.start_rotation) for bone in rig.pose.bones)
     assert np.abs(played(rig, see) - expected).max() < 1e-5
+
+
+def test_four_bones_with_a_pole_and_a_copied_rotation_start_as_blenders_ik_has_them(ext):
+    """The pole leaves the three below the turned one a choice: from rest they bent otherwise."""
+    rig, original = hind_leg(bones=4)
+    original.use_rotation, original.orient_weight = True, 0.5
+    see = places("leg_0", "leg_1", "leg_2", "leg_3")
+    expected = played(rig, see)[-1]
+    converted(rig)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    assert np.abs(played(rig, see)[-1] - expected).max() < CLOSE
 
 
 def test_the_start_of_a_converted_chain_goes_with_its_constraint(ext):

@@ -22,6 +22,35 @@ def test_a_family_is_known_by_its_names(ext, family):
     }
 
 
+def test_wings_of_a_human_whose_names_are_known(ext):
+    """They were left out; a wing of the nose and what swings are none."""
+    bones, _ = human(ext, FAMILIES["Unreal"])
+    rest_bone = ext.module("ccd_rig.blender.figures.role").RestBone
+    for side, x in (("l", 1.0), ("r", -1.0)):
+        for row, parent, count in (
+            ("wing", "spine_01", 3),
+            ("nose_wing", "head", 2),
+            ("cloth_swing", "spine_01", 2),
+        ):
+            for k in range(count):
+                places = [(x * (0.1 + 0.3 * (k + end)), 0.1, 1.4) for end in (0, 1)]
+                bones.append(
+                    rest_bone(f"{row}_{k}_{side}", f"{row}_{k - 1}_{side}" if k else parent, *places)
+                )
+        bones.append(rest_bone(f"feather_{side}", f"wing_2_{side}", (x, 0.1, 1.4), (x, 0.4, 1.4)))
+    figure = recognise(ext, bones)
+    told = words_of(figure)
+    assert (figure.kind, figure.family) == ("human", "Unreal")
+    assert {name: told[name] for name in told if "wing" in name or "feather" in name} == {
+        "wing_0_l": "left wing",
+        "wing_1_l": "left wing 2",
+        "wing_2_l": "left wing 3",
+        "wing_0_r": "right wing",
+        "wing_1_r": "right wing 2",
+        "wing_2_r": "right wing 3",
+    }
+
+
 @pytest.mark.parametrize("family", ["Mixamo or HumanIK", "VRoid", "MMD", "Biped", "Daz", "Unreal"])
 def test_a_bone_knows_the_one_across(ext, family):
     bones, called = human(ext, FAMILIES[family])

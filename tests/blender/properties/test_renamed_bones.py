@@ -66,6 +66,17 @@ def test_bones_that_swap_their_names(rig, row):
     assert (row.tip, row.rotation_bone) == ("bone_2", "bone_3")
 
 
+def test_a_bone_that_swaps_its_name_with_one_that_nothing_refers_to(rig, row):
+    """Its former name has another bone then, which was taken for it."""
+    bones = rig.data.bones
+    bones["bone_1"].name = "aside"
+    bones["bone_3"].name = "bone_1"
+    bones["aside"].name = "bone_3"
+    rigs.update()
+    assert (row.tip, row.rotation_bone) == ("bone_1", "bone_2")
+    assert rig.pose.bones["bone_1"].ccd_rig.known_as == "bone_1"
+
+
 def test_a_copy_of_a_bone_is_another_bone(rig, row):
     bpy.ops.object.mode_set(mode="EDIT")
     bpy.ops.armature.select_all(action="SELECT")

@@ -654,3 +654,47 @@ def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, t
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
     assert "Keys are left out: Armature 'Rig': an NLA strip is being tweaked" in capfd.readouterr().out
     assert influence_keys(channels, rig, "Hand") == kept
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.7])
+def test_what_a_converted_chain_starts_from_goes_along(ext, tmp_path, turn):
+    """On a rig whose bones have other rolls it is turned into their axes: joints come to lie alike."""
+    path = str(tmp_path / "rig.json")
+    start = Quaternion((0.9, 0.3, -0.2, 0.1)).normalized()
+    rig = rigs.chain(3, name="One")
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_2", rigs.empty("Goal", (1.0, 1.0, 1.0))
+    ext.module("ccd_rig.blender.properties.new_constraints").start_from(rig, {"bone_1": start})
+    rigs.update()
+    wanted = rig.pose.bones["bone_1"].tail.copy()
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.setup_save(filepath=path) == {"FINISHED"}
+    bones = [
+        rigs.B(f"bone_{i}", (0, 0, i), (0, 0, i + 1), f"bone_{i - 1}" if i else "", turn) for i in range(3)
+    ]
+    other = rigs.armature(bones, "Two")
+    rigs.activate(other)
+    assert bpy.ops.ccd_rig.setup_load(filepath=path) == {"FINISHED"}
+    rigs.update()
+    bone = other.pose.bones["bone_1"]
+    assert any(bone.ccd_rig.start_rotation) and any(bone.ccd_rig.start_before)
+    assert (bone.tail - wanted).length < 1e-5
+    spoiled = json.loads((tmp_path / "rig.json").read_text())
+    spoiled["bones"]["bone_1"]["joint"]["start_rotation"] = [0.0, 0.0, 0.0, 2.0]
+    (tmp_path / "rig.json").write_text(json.dumps(spoiled))
+    fails(bpy.ops.ccd_rig.setup_load, "start_rotation must be a unit quaternion", filepath=path)
+
+
+def test_beside_a_file_that_was_never_saved_nothing_is_written(ext, tmp_path, monkeypatch):
+    """A path that begins with // led to the folder in which Blender was started."""
+    monkeypatch.chdir(tmp_path)
+    rig = dressed()
+    assert not bpy.data.filepath
+    where = "'//rig.json' lies beside the .blend file, which is not saved yet"
+    fails(bpy.ops.ccd_rig.setup_save, where, filepath="//rig.json")
+    fails(bpy.ops.ccd_rig.setup_load, where, filepath="//rig.json")
+    assert not any(tmp_path.iterdir())
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "here.blend"))
+    rigs.activate(bpy.data.objects[rig.name])
+    assert bpy.ops.ccd_rig.setup_save(filepath="//rig.json") == {"FINISHED"}
+    assert (tmp_path / "rig.json").is_file()
