@@ -274,8 +274,26 @@ def _follow(overrides: Iterable[bpy.types.Object]) -> None:
     for armature_object in overrides:
         saved, present = _saved_order(armature_object), armature_object.ccd_rig.constraints.keys()
         if saved != present:
+            numbered = _number_doubles(armature_object)
+            saved = [numbered.get(name, name) for name in saved]
+            present = armature_object.ccd_rig.constraints.keys()
             _renumber(armature_object, place)
             _note_order(armature_object)
+
+
+def _number_doubles(armature_object: bpy.types.Object) -> dict[str, str]:
+    """Give constraints of an override whose names its library has by now a number: {former name: new name}.
+
+    Blender puts those of the library behind them, and would save values of the one as those of the other.
+    """
+    rows = armature_object.ccd_rig.constraints
+    numbered, later = dict[str, str](), set[str]()
+    for row in reversed(rows):
+        if (name := row.name) in later:
+            row.name = name  # which makes it unique
+            numbered[name] = row.name
+        later.add(name)
+    return numbered
 
 
 def _note_order(armature_object: bpy.types.Object) -> None:

@@ -259,6 +259,32 @@ def test_keys_of_an_override_follow_constraints_once_its_library_is_reloaded(ext
     assert keyed == pytest.approx({"One": 0.1, "Three": 0.3, "Own": 0.4})
 
 
+def test_a_name_that_the_library_gets_too_is_numbered_in_the_override(
+    ext, channels, rows, reopened, tmp_path
+):
+    """Both had one name: keys went to the library's, which lost its values to the other at the next save."""
+
+    def key(made):
+        mine = made.ccd_rig.constraints["Mine"]
+        mine.weight, mine.influence = 0.9, 0.5
+        mine.keyframe_insert("influence", frame=1)
+
+    def add(theirs):
+        rows.add(theirs, "Mine", "bone_0").weight = 0.3
+
+    made = reopened(add, key)
+    for _ in range(2):
+        listed = {row.name: (row.tip, round(row.weight, 3)) for row in made.ccd_rig.constraints}
+        assert listed["Mine"] == ("bone_0", 0.3) and listed["Mine.001"] == ("bone_1", 0.9)
+        assert len(listed) == len(made.ccd_rig.constraints) == 5
+        (curve,) = channels.fcurves_of(made)
+        assert made.path_resolve(curve.data_path.rpartition(".")[0]).name == "Mine.001"
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        (made,) = [each for each in bpy.data.objects if each.override_library]
+    rows.remove(made, made.ccd_rig.constraints.find("Mine.001"))
+
+
 def test_rows_of_an_override_are_told_from_those_that_its_library_gets_later(ext, rows, reopened):
     """Blender puts the library's new row after the override's own."""
     made = reopened(lambda theirs: rows.add(theirs, "New", "bone_0"), lambda made: None)
