@@ -306,7 +306,7 @@ def test_goals_in_conflict_are_optimal_and_a_pose_that_can_come_nearer_is_not():
 
 
 def test_a_pose_that_single_precision_rounds_off_its_target_is_not_converged():
-    """Results are single precision: near 4 their steps are 4.8e-7, so 1e-9 is met in double precision alone."""
+    """Single precision has steps of 4.8e-7 near 4, so 1e-9 is met in double precision alone."""
     rng, skeleton = random.Random(1), straight(5)
     for _ in range(5):
         target = tail(skeleton, legal_pose(skeleton, rng))

@@ -152,7 +152,7 @@ def test_ordered_goals_keep_the_first_within_tolerance(gap, first, second):
 
 @pytest.mark.parametrize("count", [3, 4])
 def test_joints_outside_the_chain_of_a_missed_goal_stay_though_another_goal_moves_them(count):
-    """The right hand, whose chain begins at the spine, is where it should be: the left arm stretches alone."""
+    """The right hand, whose chain has the spine, is where it should be: the left arm stretches alone."""
     skeleton, far = two_arms(), Vector((-6.0, 0.0, 1.5))
     rest = Pose.rest(skeleton)
     goals = [
