@@ -87,6 +87,23 @@ def test_edit_mode_and_rest_position_wait(rig, live):
     assert off(rig) < REACHED
 
 
+def test_a_hidden_rig_waits_though_others_hang_on_it(rig, live):
+    """A visible child has Blender evaluate it."""
+    child = rigs.empty("Child")
+    child.parent, child.parent_type, child.parent_bone = rig, "BONE", "bone_3"
+    rigs.activate(rig)
+    switch_live()
+    before = shows(rig)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig.hide_set(True)
+    rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
+    rigs.update()
+    assert (shows(rig) - before).length < SHOWN
+    rig.hide_set(False)
+    rigs.update()
+    assert off(rig) < REACHED
+
+
 def test_a_renamed_bone_is_followed(rig, live):
     switch_live()
     rig.data.bones["bone_1"].name = "middle"
