@@ -185,17 +185,23 @@ def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int
     return animated | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
 
 
-def range_in_nla(fcurves: Iterable[bpy.types.FCurve]) -> tuple[float, float]:
+def span(fcurves: Iterable[bpy.types.FCurve]) -> tuple[float, float]:
+    """Return first and last frame of the keys or samples of F-curves; (inf, -inf) without any."""
+    ranges = [fcurve.range() for fcurve in fcurves if fcurve.keyframe_points or fcurve.sampled_points]
+    return (
+        min((float(ends[0]) for ends in ranges), default=math.inf),
+        max((float(ends[1]) for ends in ranges), default=-math.inf),
+    )
+
+
+def range_in_nla(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
     """Return first and last frame at which an action plays above strips if it does not extrapolate.
 
     As Blender has it (BKE_action_frame_range_calc), muted F-curves count, and the last modifier of each. Ends
     may be infinite; (inf, -inf) without any keys, samples and modifiers.
     """
-    first, last = math.inf, -math.inf
+    first, last = span(fcurves)
     for fcurve in fcurves:
-        if fcurve.keyframe_points or fcurve.sampled_points:
-            ends = fcurve.range()
-            first, last = min(first, float(ends[0])), max(last, float(ends[1]))
         modifier: Any = fcurve.modifiers[-1] if fcurve.modifiers else None
         if modifier is None:
             continue

@@ -259,8 +259,9 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
         return
     curves = list(channels.fcurves_of(armature_object))
     is_alone = not channels.has_strips(animation)
-    ranges = [curve.range() for curve in curves if curve.keyframe_points or curve.sampled_points] or [span]
-    start, end = min(float(each[0]) for each in ranges), max(float(each[1]) for each in ranges)
+    start, end = channels.span(curves)
+    if start > end:
+        start, end = span
     wide = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     # A strip holds its ends, like curves with constant extrapolation. Other curves, and strips above others,
     # must continue beyond their keys.
@@ -270,7 +271,7 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
     if extrapolation == "NOTHING":
         first, last = channels.range_in_nla(curves)  # a manual range does not count
-        start, end = max(first, wide[0]), min(last, wide[1])
+        start, end = max(min(start, first), wide[0]), min(max(end, last), wide[1])
     elif not has_ends:
         start, end = wide
     animation.action = None

@@ -106,6 +106,12 @@ def noise_above(rig, channels):
     next(iter(channels.fcurves_of(rig))).modifiers.new("NOISE")
 
 
+def empty_above(rig, channels):
+    other_strips_alone(rig, channels)
+    rig.animation_data.action = bpy.data.actions.new("Empty")
+    rig.animation_data.action_extrapolation = "NOTHING"
+
+
 STARTS = (
     nothing,
     empty_action,
@@ -117,6 +123,7 @@ STARTS = (
     other_strips_and_ends,
     a_manual_range,
     noise_above,
+    empty_above,
 )
 
 
@@ -690,7 +697,7 @@ def test_the_range_of_an_action_above_strips_is_what_blender_plays(writing, chan
     rig.location.x = 5.0
     for frame in (40, 50):
         rig.keyframe_insert("location", index=0, frame=frame)
-    first, last = channels.range_in_nla(channels.fcurves_of(rig))
+    first, last = channels.range_in_nla([*channels.fcurves_of(rig)])
     assert (max(first, 1), min(last, 99)) == seen
     # The location of the strip's action is the default, 0.
     played = [frame for frame in range(1, 100) if shown(rig, (frame,))[frame][0][0, 3] == 5.0]
