@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -41,23 +41,17 @@ from .scene.isolation import is_isolated
 from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
 from .solve.methods import FrameSolveSettings
 
-POSE_BONES = {
-    "rotation_mode": 1,
-    "lock_rotation": 3,
-    "lock_rotation_w": 1,
-    "lock_rotations_4d": 1,
-    "lock_location": 3,
-}
-"""{property of pose bones that a set-up depends on: number of its values}"""
-BONES = {
-    "matrix_local": 16,
-    "length": 1,
-    "use_connect": 1,
-    "use_inherit_rotation": 1,
-    "inherit_scale": 1,
-    "use_local_location": 1,
-}
-"""{property of the armature's bones that a set-up depends on: number of its values}"""
+POSE_BONES = ("rotation_mode", "lock_rotation", "lock_rotation_w", "lock_rotations_4d", "lock_location")
+"""Properties of pose bones that a set-up depends on."""
+BONES = (
+    "matrix_local",
+    "length",
+    "use_connect",
+    "use_inherit_rotation",
+    "inherit_scale",
+    "use_local_location",
+)
+"""Properties of the armature's bones that a set-up depends on."""
 
 Values = tuple[Any, ...]
 _Getter = Callable[[Any], Values]
@@ -87,14 +81,21 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
             (each.name, each.ccd_rig.mass, len(each.ccd_rig.coupled_offsets))
             for each in with_settings(pose_bones)
         ],
-        [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
-        [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
+        [foreach(pose_bones, *each).tobytes() for each in _widths(bpy.types.PoseBone, POSE_BONES)],
+        [foreach(armature_object.data.bones, *each).tobytes() for each in _widths(bpy.types.Bone, BONES)],
         _values(group.solver),
         [(pose.name, foreach(pose.rotations, "rotation", 4).tobytes()) for pose in group.poses],
         group.body,
         group.body_helps,
         body.body_of(armature_object),
     )
+
+
+@cache
+def _widths(kind: type, names: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Return properties of a type, each with the number of its values."""
+    properties: Any = kind.bl_rna.properties  # type: ignore[attr-defined]
+    return [(name, max(1, getattr(properties[name], "array_length", 1))) for name in names]
 
 
 def is_rebuilt(depsgraph: bpy.types.Depsgraph) -> bool:

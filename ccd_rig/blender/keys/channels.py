@@ -185,10 +185,34 @@ def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int
     return animated | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
 
 
-def span(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
-    """Return first and last frame of the keys of F-curves; at least one must have a key."""
-    ranges = [fcurve.range() for fcurve in fcurves if len(fcurve.keyframe_points)]
-    return min(ends[0] for ends in ranges), max(ends[1] for ends in ranges)
+def span(fcurves: Iterable[bpy.types.FCurve]) -> tuple[float, float]:
+    """Return first and last frame of the keys or samples of F-curves; (inf, -inf) without any."""
+    ranges = [fcurve.range() for fcurve in fcurves if fcurve.keyframe_points or fcurve.sampled_points]
+    return (
+        min((float(ends[0]) for ends in ranges), default=math.inf),
+        max((float(ends[1]) for ends in ranges), default=-math.inf),
+    )
+
+
+def range_in_nla(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
+    """Return first and last frame at which an action plays above strips if it does not extrapolate.
+
+    As Blender has it (BKE_action_frame_range_calc), muted F-curves count, and the last modifier of each. Ends
+    may be infinite; (inf, -inf) without any keys, samples and modifiers.
+    """
+    first, last = span(fcurves)
+    for fcurve in fcurves:
+        modifier: Any = fcurve.modifiers[-1] if fcurve.modifiers else None
+        if modifier is None:
+            continue
+        if modifier.type == "LIMITS":
+            first = min(first, modifier.min_x) if modifier.use_min_x else first
+            last = max(last, modifier.max_x) if modifier.use_max_x else last
+            continue
+        is_cycle = modifier.type == "CYCLES"
+        first = first if is_cycle and modifier.mode_before == "NONE" else -math.inf
+        last = last if is_cycle and modifier.mode_after == "NONE" else math.inf
+    return first, last
 
 
 def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -> NDArray[np.float32]:

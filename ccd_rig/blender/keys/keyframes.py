@@ -284,12 +284,12 @@ def _slope(fcurve: bpy.types.FCurve, keys: Keys, way: int, frame: float) -> list
 def _unlink(keys: Keys, row: int, way: int, kind: int) -> None:
     """Keep Blender from computing the handle of a key towards a range anew; in place.
 
-    `kind`: type of both handles instead of an automatic one.
+    `kind`: type of both handles instead of automatic ones; ALIGNED if their direction is as it was.
     """
     inner, outer = ("handle_right_type", "handle_left_type")[::-way]
     if {int(keys[inner][row, 0]), int(keys[outer][row, 0])} <= {_AUTO, _CLAMPED}:
         keys[inner][row] = keys[outer][row] = kind
-    elif int(keys[inner][row, 0]) != _ALIGNED:
+    elif kind == _FREE or int(keys[inner][row, 0]) != _ALIGNED:
         keys[inner][row] = _FREE
 
 

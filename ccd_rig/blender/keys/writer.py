@@ -207,7 +207,7 @@ def curve_obstacles(fcurve: bpy.types.FCurve, span: tuple[float, float] | None =
         yield f"{what} is muted, so its keys would not play: unmute it in the Graph Editor"
     elif group is not None and channels.is_silent(group):
         yield f"{what} is in the muted group '{group.name}', so its keys would not play: unmute the group"
-    if len(fcurve.sampled_points) > 0:
+    if fcurve.sampled_points:
         yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"
     for modifier in fcurve.modifiers:
         if not modifier.mute and modifier.type != "CYCLES":
@@ -259,18 +259,21 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
         return
     curves = list(channels.fcurves_of(armature_object))
     is_alone = not channels.has_strips(animation)
-    keyed = [curve for curve in curves if len(curve.keyframe_points)]
-    start, end = channels.span(keyed) if keyed else span
+    start, end = channels.span(curves)
+    if start > end:
+        start, end = span
+    wide = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     # A strip holds its ends, like curves with constant extrapolation. Other curves, and strips above others,
     # must continue beyond their keys.
     has_ends = is_alone and all(c.extrapolation == "CONSTANT" and not len(c.modifiers) for c in curves)
     blend = "REPLACE" if is_alone else animation.action_blend_type
     influence = 1.0 if is_alone else animation.action_influence
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
-    if extrapolation == "NOTHING":  # above strips such an action plays from its first key to its last
-        start, end = action.curve_frame_range  # a manual range does not count
+    if extrapolation == "NOTHING":
+        first, last = channels.range_in_nla(curves)  # a manual range does not count
+        start, end = max(min(start, first), wide[0]), min(max(end, last), wide[1])
     elif not has_ends:
-        start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
+        start, end = wide
     animation.action = None
     strip = add_strip(armature_object, action, slot, (start, end), extrapolation, undo)
     strip.blend_type = blend
@@ -341,11 +344,10 @@ def hides_strips(
     first, last = math.inf, -math.inf  # frames at which the action hides strips
     extrapolation = "HOLD"
     if channels.is_animated(armature_object):
-        curves = [c for c in fcurves_of(armature_object) if channels.plays(c) and not c.is_empty]
+        curves = [curve for curve in fcurves_of(armature_object) if not curve.is_empty]
         keyed = _moved(curves)
         extrapolation = animation.action_extrapolation
-        if curves:
-            first, last = channels.span(curves)
+        first, last = channels.range_in_nla(curves)
     elif plays_below(armature_object, paths, span):
         extrapolation = "NOTHING"
     start, end = min(first, span[0]), max(last, span[1])

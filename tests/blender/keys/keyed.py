@@ -80,7 +80,7 @@ def key_richly(armature_object, frames=(0, 3, 5, 10, 12.25, 15, 20, 30), seed=5)
 
 
 def vary(fcurves, seed=6):
-    """Give each key its own handles, easing and interpolation."""
+    """Give each key its own handles, easing, interpolation and selection."""
     random = np.random.default_rng(seed)
     properties = bpy.types.Keyframe.bl_rna.properties
     for fcurve in fcurves:
@@ -93,6 +93,9 @@ def vary(fcurves, seed=6):
             key.back, key.amplitude, key.period = random.random(3)
             key.handle_left = (key.co[0] - random.random(), key.co[1] + random.random())
             key.handle_right = (key.co[0] + random.random(), key.co[1] - random.random())
+            key.select_control_point, key.select_left_handle, key.select_right_handle = (
+                random.random(3) < 0.5
+            ).tolist()
         fcurve.update()
 
 

@@ -297,6 +297,7 @@ def test_kept_keys_of_the_opposite_side_are_negated(ext, channels, writing, is_c
         after = [sign * curve.evaluate(frame) for frame in frames]
         assert after == pytest.approx(before[path], abs=1e-5), path
         assert [key.co[0] for key in curve.keyframe_points][:2] == [0.0, 3.0]
+    assert_keys_play(armature_object, keys)
 
 
 def share_action(first, second):

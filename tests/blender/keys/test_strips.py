@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -99,6 +100,18 @@ def a_manual_range(rig, channels):
     action.use_frame_range, action.frame_start, action.frame_end = True, 12, 16
 
 
+def noise_above(rig, channels):
+    """A modifier makes Blender play such an action at all frames."""
+    other_strips_and_ends(rig, channels)
+    next(iter(channels.fcurves_of(rig))).modifiers.new("NOISE")
+
+
+def empty_above(rig, channels):
+    other_strips_alone(rig, channels)
+    rig.animation_data.action = bpy.data.actions.new("Empty")
+    rig.animation_data.action_extrapolation = "NOTHING"
+
+
 STARTS = (
     nothing,
     empty_action,
@@ -109,6 +122,8 @@ STARTS = (
     other_strips_alone,
     other_strips_and_ends,
     a_manual_range,
+    noise_above,
+    empty_above,
 )
 
 
@@ -228,6 +243,15 @@ def test_components_without_keys_show_their_values_beside_a_strip(ext, writing, 
 def bone_angles(rig, frame):
     bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
     return rig.pose.bones["bone_1"].rotation_euler
+
+
+@pytest.mark.parametrize("span", [(-30000, 0), (20, 30000)])
+def test_slopes_go_on_through_a_long_range(writing, channels, rig, span):
+    straight_on(rig, channels)
+    before = shown(rig, span)
+    writing.push_down(rig, span, ExitStack())
+    after = shown(rig, span)
+    assert all(np.abs(after[frame] - before[frame]).max() < 1e-3 for frame in span)
 
 
 def test_one_frame(writing, channels, rig):
@@ -476,9 +500,16 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
     ):
         writing.write_in_place(rig, keys, undo)
     assert differences(before, dump()) == []
+    bag = channels.bag_of(rig)
+    bag.groups.new("G").lock = True
+    with ExitStack() as undo, pytest.raises(errors.RigError, match="Group 'G' is locked"):
+        writing.write_in_place(rig, [replace(keys[0], path="delta_location")], undo)
 
 
-def test_an_object_without_an_action_gets_one(writing, channels, rig):
+@pytest.mark.parametrize("is_animated", [False, True])
+def test_an_object_without_an_action_gets_one(writing, channels, rig, is_animated):
+    if is_animated:
+        rig.animation_data_create()
     before = dump()
     with ExitStack() as undo:
         keys = [writing.ChannelKeys("G", "location", np.array([5.0]), np.ones((1, 3)))]
@@ -588,21 +619,24 @@ def test_automatic_bakes_over_strips_hide_nothing(channels, rig, below):
 
 
 @pytest.mark.parametrize(
-    ("extrapolation", "ends", "span", "is_hidden"),
+    ("extrapolation", "ends", "span", "last", "is_hidden"),
     [
-        ("HOLD", (1, 100), (70, 80), False),  # the action hides the strip everywhere already
-        ("NOTHING", (40, 50), (70, 80), True),  # the strip plays at 51 to 69
-        ("NOTHING", (40, 50), (51, 60), False),
-        ("NOTHING", (40, 50), (42, 47), False),
-        ("NOTHING", (40, 50), (20, 30), True),
-        ("HOLD_FORWARD", (40, 100), (70, 80), False),
-        ("HOLD_FORWARD", (40, 50), (20, 30), True),
+        ("HOLD", (1, 100), (70, 80), 100, False),  # the action hides the strip everywhere already
+        ("NOTHING", (40, 50), (70, 80), 100, True),  # the strip plays at 51 to 69
+        ("NOTHING", (40, 50), (52, 80), 30, False),  # it ends before
+        ("NOTHING", (40, 50), (51, 60), 100, False),
+        ("NOTHING", (40, 50), (42, 47), 100, False),
+        ("NOTHING", (40, 50), (20, 30), 100, True),
+        ("HOLD_FORWARD", (40, 100), (70, 80), 100, False),
+        ("HOLD_FORWARD", (40, 50), (20, 30), 100, True),
     ],
 )
 def test_what_an_action_hides_follows_its_extrapolation(
-    writing, channels, rig, extrapolation, ends, span, is_hidden
+    writing, channels, rig, extrapolation, ends, span, last, is_hidden
 ):
     all_in_the_strip(rig, channels)
+    strip = rig.animation_data.nla_tracks[0].strips[0]
+    strip.action_frame_end, strip.extrapolation = last, "NOTHING"
     for frame in ends:
         for bone in BONES:
             turn(rig, bone, frame, 0.2)
@@ -620,6 +654,74 @@ def test_what_an_action_hides_follows_its_extrapolation(
         write_keys(writing, rig, made, current, span, "Baked")
     after = shown(rig, frames)
     assert any(np.abs(after[f] - before[f]).max() > 1e-3 for f in frames) is is_hidden
+
+
+def mute(curve):
+    curve.mute = True
+
+
+def sample(curve):
+    curve.convert_to_samples(15, 85)
+
+
+def modify(kind, **values):
+    def change(curve):
+        curve.keyframe_points.clear()
+        modifier = curve.modifiers.new(kind)
+        for name, value in values.items():
+            setattr(modifier, name, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda curve: None, (20, 80)),
+        (mute, (20, 80)),
+        (sample, (15, 84)),
+        (modify("GENERATOR"), (1, 99)),
+        (modify("CYCLES", mode_after="NONE"), (1, 50)),
+        (modify("CYCLES", mode_before="NONE"), (40, 99)),
+        (modify("LIMITS", use_max_x=True, max_x=60), (40, 60)),
+        (modify("LIMITS", use_min_x=True, min_x=30), (30, 50)),
+    ],
+)
+def test_the_range_of_an_action_above_strips_is_what_blender_plays(writing, channels, rig, change, seen):
+    """An action with keys at 40 and 50, and one more curve; the strip below plays 1 to 100."""
+    all_in_the_strip(rig, channels)
+    rig.animation_data.action_extrapolation = "NOTHING"
+    for frame in (20, 80):
+        rig.keyframe_insert("scale", index=0, frame=frame)
+    change(next(iter(channels.fcurves_of(rig))))
+    rig.location.x = 5.0
+    for frame in (40, 50):
+        rig.keyframe_insert("location", index=0, frame=frame)
+    first, last = channels.range_in_nla([*channels.fcurves_of(rig)])
+    assert (max(first, 1), min(last, 99)) == seen
+    # The location of the strip's action is the default, 0.
+    played = [frame for frame in range(1, 100) if shown(rig, (frame,))[frame][0][0, 3] == 5.0]
+    assert (played[0], played[-1]) == seen
+    path = rig.pose.bones["bone_1"].path_from_id("rotation_quaternion")
+    assert writing.hides_strips(rig, [path], writing.Destination.CURRENT_ACTION, (45, 45), 1.0)
+
+
+def test_an_action_that_grows_hides_strips_of_bones_that_are_not_written(writing, channels, rig):
+    """Its first key goes from 40 to 20, where the strip plays up to 25."""
+    all_in_the_strip(rig, channels)
+    strip = rig.animation_data.nla_tracks[0].strips[0]
+    strip.action_frame_end, strip.extrapolation = 25, "NOTHING"
+    for frame in (40, 50):
+        for bone in BONES:
+            turn(rig, bone, frame, 0.2)
+    rig.animation_data.action_extrapolation = "NOTHING"
+    path = rig.pose.bones["bone_1"].path_from_id("rotation_quaternion")
+    current = writing.Destination.CURRENT_ACTION
+    assert writing.hides_strips(rig, [path], current, (20, 30), 1.0)
+    assert not writing.hides_strips(rig, [path], current, (27, 30), 1.0)
+    before = shown(rig, (22,))[22]
+    turn(rig, "bone_1", 20, 0.5)
+    assert np.abs(shown(rig, (22,))[22] - before)[-1].max() > 1e-3
 
 
 def test_a_solo_track_is_all_that_plays(channels, rig):

@@ -87,6 +87,23 @@ def test_edit_mode_and_rest_position_wait(rig, live):
     assert off(rig) < REACHED
 
 
+def test_a_hidden_rig_waits_though_others_hang_on_it(rig, live):
+    """A visible child has Blender evaluate it."""
+    child = rigs.empty("Child")
+    child.parent, child.parent_type, child.parent_bone = rig, "BONE", "bone_3"
+    rigs.activate(rig)
+    switch_live()
+    before = shows(rig)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig.hide_set(True)
+    rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
+    rigs.update()
+    assert (shows(rig) - before).length < SHOWN
+    rig.hide_set(False)
+    rigs.update()
+    assert off(rig) < REACHED
+
+
 def test_a_renamed_bone_is_followed(rig, live):
     switch_live()
     rig.data.bones["bone_1"].name = "middle"
@@ -171,6 +188,7 @@ def test_what_cannot_be_solved_is_refused(rig, live):
 
 
 def test_rigs_that_follow_each_other_say_so(rig, live):
+    """A target at the object of another rig, not at a bone, does not move with its pose."""
     bpy.ops.object.mode_set(mode="OBJECT")
     others = [rigs.chain(4, name=name) for name in ("Second", "Third")]
     for follower, leader in ((others[0], others[1]), (others[1], others[0])):
@@ -181,6 +199,12 @@ def test_rigs_that_follow_each_other_say_so(rig, live):
     assert live.preview_of(rig).notes() == ()
     assert live.preview_of(others[0]).notes()[0].startswith("'Third' is live and follows this armature too")
     assert live.preview_of(others[1]).notes()[0].startswith("'Second' is live and follows this armature too")
+    others[1].ccd_rig.constraints[0].target_bone = ""
+    rigs.update()
+    assert live.preview_of(others[0]).notes() == live.preview_of(others[1]).notes() == ()
+    others[1].ccd_rig.constraints[0].target_bone = "bone_2"
+    rigs.update()
+    assert live.preview_of(others[0]).notes()
     live.switch(others[1], False)
     others[0].update_tag()
     rigs.update()

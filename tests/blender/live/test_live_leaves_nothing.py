@@ -56,8 +56,10 @@ def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_p
         if reopened:
             bpy.ops.wm.save_as_mainfile(filepath=shot)
             bpy.ops.wm.open_mainfile(filepath=shot)
+            rigs.update()
+        else:
+            bpy.context.scene.frame_set(2)  # the first evaluation
         linked = bpy.data.objects["Rig"]
-        rigs.update()
         assert linked.library is not None
         assert list(clamps.clamps_of(linked)) == []
         assert not linked.ccd_rig.live
@@ -168,8 +170,13 @@ def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
 
 
 def test_disabling_the_extension_ends_it(ext, rig, live):
+    """With its timers: one that is left runs code that is gone."""
     switch_live()
+    timers = (live.catch_up, live.end_left)
+    for timer in timers:
+        bpy.app.timers.register(timer)
     bpy.ops.preferences.addon_disable(module=ext.package)
+    assert not any(map(bpy.app.timers.is_registered, timers))
     assert not any(len(bone.constraints) for bone in rig.pose.bones)
     bpy.ops.preferences.addon_enable(module=ext.package)
 

@@ -8,7 +8,8 @@ from goal_solves import meet
 from ccd_rig.goals import PositionGoal
 from ccd_rig.settings import SolveStatus
 
-CONVERGED, OPTIMAL, ITERATION_LIMIT = SolveStatus.CONVERGED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT
+CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
+OPTIMAL, ITERATION_LIMIT = SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT
 
 
 def reach_for(skeleton, target, start=None, goal=None, **fields):

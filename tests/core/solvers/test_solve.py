@@ -8,6 +8,7 @@ import random
 
 import pytest
 from chains import (
+    FLOAT32,
     SOLVE,
     Z,
     entry_from_pose,
@@ -18,7 +19,7 @@ from chains import (
     tip,
 )
 from mathutils import Quaternion, Vector
-from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
+from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, STALLED, reach_for
 from seeds import few_and_all
 
 from ccd_rig.goals import (
@@ -302,3 +303,13 @@ def test_goals_in_conflict_are_optimal_and_a_pose_that_can_come_nearer_is_not():
     assert middle <= SOLVE
     cut = reach_for(skeleton, far, max_iterations=1, restarts=0, solver=Solver.CCD, step_fraction=0.1)
     assert cut.status is ITERATION_LIMIT
+
+
+def test_a_pose_that_single_precision_rounds_off_its_target_is_not_converged():
+    """Single precision has steps of 4.8e-7 near 4, so 1e-9 is met in double precision alone."""
+    rng, skeleton = random.Random(1), straight(5)
+    for _ in range(5):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        result = reach_for(skeleton, target, position_tolerance=1e-9)
+        assert 1e-9 < result.errors[0].distance < FLOAT32
+        assert result.status is STALLED

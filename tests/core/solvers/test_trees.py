@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from chains import SOLVE, tail
+from chains import EXACT, SOLVE, tail
 from goal_solves import meet
 from mathutils import Quaternion, Vector
 
@@ -148,6 +148,22 @@ def test_ordered_goals_keep_the_first_within_tolerance(gap, first, second):
     alone = meet(skeleton, goals[:1])
     ignored = measure(goals[1], skeleton, forward_kinematics(skeleton, alone.pose)).distance
     assert gap - 2.0 * SOLVE <= result.errors[1].distance < ignored
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_joints_outside_the_chain_of_a_missed_goal_stay_though_another_goal_moves_them(count):
+    """The right hand, whose chain has the spine, is where it should be: the left arm stretches alone."""
+    skeleton, far = two_arms(), Vector((-6.0, 0.0, 1.5))
+    rest = Pose.rest(skeleton)
+    goals = [
+        PositionGoal("left3", far, chain_length=count),
+        PositionGoal("right3", tail(skeleton, rest, "right3")),
+    ]
+    result = meet(skeleton, goals)
+    root = forward_kinematics(skeleton, rest)[skeleton.index(f"left{4 - count}")].translation
+    assert result.errors[0].distance == pytest.approx((far - root).length - count, abs=SOLVE)
+    assert result.errors[1].distance <= SOLVE
+    assert all(rotation.angle <= EXACT for rotation in result.pose.rotations[:3])
 
 
 def test_two_goals_of_one_joint_are_two_points_of_it():
