@@ -519,9 +519,7 @@ class Playback:
         evaluated = rig.evaluated_get(depsgraph)
         matrices = np.empty((len(rig.pose.bones), 4, 4), np.float32)  # column by column
         evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-        places = (
-            self._reader.look(evaluated, depsgraph) if with_targets else np.empty((0, 16), np.float32)
-        )
+        places = self._reader.look(evaluated, depsgraph) if with_targets else np.empty((0, 16), np.float32)
         numbers = self._reader.numbers(evaluated) if with_targets else []
         world = evaluated.matrix_world.copy()
         return PlayedFrame(frame, matrices.transpose(0, 2, 1), world, places, numbers)
