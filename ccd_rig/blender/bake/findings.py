@@ -648,8 +648,10 @@ def measured_report(
         }
     codes = {name: code for code, name in enumerate(STATUSES)}
     ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
-    for row, states in bake_frames.states.items():
-        ended[row] = [codes[states.get(c, REACHED)] for c in range(len(bake_frames.constraints))]
+    ended[[*bake_frames.states]] = [
+        [codes[states.get(c, REACHED)] for c in range(ended.shape[1])]
+        for states in bake_frames.states.values()
+    ]
     baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
     columns = (distances, keyed[0], bake_frames.influences, angles, keyed[1])

@@ -251,11 +251,15 @@ def values_beside(
         )
         for key in (keyed if curves else ())
     ]
-    times = [keyframes.times(curve) for _, components, _ in rows for curve in components.values()]
-    beyond = [way * each[way * each > way * np.float32(edge)] for each in times]
-    if not any(map(len, beyond)):
+    beyond = [
+        way * keyframes.times(curve)
+        for _, components, _ in rows
+        for curve in components.values()
+        if len(curve.keyframe_points) and way * curve.range()[max(way, 0)] > way * np.float32(edge)
+    ]
+    if not beyond:
         return {}
-    nearest = min(float(each.min()) for each in beyond if len(each))
+    nearest = min(float(each[each > way * np.float32(edge)].min()) for each in beyond)
     place = way * min(nearest, way * edge + frame)
     return {
         key: np.array(

@@ -338,7 +338,8 @@ def hides_strips(
         frame: length of a scene frame in the time of keys.
     """
     animation = armature_object.animation_data
-    if destination is Destination.NLA_STRIP or animation is None:
+    strips = [] if animation is None else [*channels.playing_strips(animation)]
+    if destination is Destination.NLA_STRIP or animation is None or not strips:
         return False
     written, keyed = _components(armature_object, paths), frozenset[tuple[str, int]]()
     first, last = math.inf, -math.inf  # frames at which the action hides strips
@@ -365,7 +366,7 @@ def hides_strips(
         (keyed - written, (last + frame, end)),
     ]
     near = keyframes.MERGE_DISTANCE
-    for strip in channels.playing_strips(animation):
+    for strip in strips:
         moved = _moved(channels.strip_fcurves(strip))
         for hiding, (low, high) in hidden:
             holds = strip.extrapolation != "NOTHING" and math.isfinite(low) and math.isfinite(high)

@@ -131,8 +131,20 @@ class Mover:
 
     thing: Any  # the object or data-block
     bone: str  # name of a bone of the object, or empty
-    trail: str  # describes the dependencies that lead to it
+    words: str  # describes it where a trail starts
     surface: bool = False  # whether the points of the object move the target, not only its transform
+    # What it moves; None where a trail starts.
+    moved: Mover | None = field(default=None, compare=False, repr=False)
+    verb: str = ""  # describes how that depends on it
+
+    @property
+    def trail(self) -> str:
+        """Words on the dependencies that lead to it."""
+        mover, steps = self, list[str]()
+        while mover.moved is not None:
+            steps.append(f"{mover.verb} {mover}")
+            mover = mover.moved
+        return " ".join([mover.words, *reversed(steps)])
 
     def __str__(self) -> str:
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
@@ -438,7 +450,7 @@ def movers(
         lookups: of other traces.
     """
     start = Mover(thing, bone, "")
-    for _, mover in _trace([replace(start, trail=f"{word} {start}")], unfollowed, lookups):
+    for _, mover in _trace([replace(start, words=f"{word} {start}")], unfollowed, lookups):
         yield mover
 
 
@@ -486,8 +498,7 @@ def _trace(
                 key = (source.thing, source.bone, source.surface)
                 if source.thing is not None and key not in seen:
                     seen.add(key)
-                    next_mover = Mover(source.thing, source.bone, "", source.surface)
-                    queue.append(replace(next_mover, trail=f"{mover.trail} {source.verb} {next_mover}"))
+                    queue.append(Mover(source.thing, source.bone, "", source.surface, mover, source.verb))
 
 
 def _sources(mover: Mover, unfollowed: bpy.types.Object | None, lookups: Lookups) -> _Sources:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import bpy
@@ -208,7 +207,7 @@ class Shown(NamedTuple):
     layout: RigLayout  # with which bones were read
     bones: NDArray[np.float32]  # see `Watched.look`
     world: Matrix  # from armature space to world space
-    places: list[Matrix]  # see `TargetReader.look`
+    places: NDArray[np.float32]  # see `TargetReader.look`
     numbers: list[float]  # see `TargetReader.numbers`
 
 
@@ -339,8 +338,7 @@ class FrameReader:
         frames = [row.frame for row in shown]
         worlds = world_matrices(self.armature_object, frames, [row.world for row in shown])
         numbers = np.array([row.numbers for row in shown])
-        places = stacked(chain.from_iterable(row.places for row in shown)).reshape(len(shown), -1, 4, 4)
-        targets = self.targets.rows(frames, worlds, places, numbers)
+        targets = self.targets.rows(frames, worlds, np.array([row.places for row in shown]), numbers)
         influences, unplanted = effective_influences(
             self.armature_object, self.constraints, self.targets.influences(frames, numbers)
         )
@@ -505,7 +503,7 @@ class PlayedFrame(NamedTuple):
     # evaluated at this frame.
     matrices: NDArray[np.float32]
     world: Matrix  # from armature space to world space
-    places: list[Matrix]  # see `TargetReader.look`; empty if targets were not read
+    places: NDArray[np.float32]  # see `TargetReader.look`; empty if targets were not read
     numbers: list[float]  # see `TargetReader.numbers`; empty if targets were not read
 
 
@@ -523,7 +521,7 @@ class Playback:
         evaluated = rig.evaluated_get(depsgraph)
         matrices = np.empty((len(rig.pose.bones), 4, 4), np.float32)  # column by column
         evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-        places = self._reader.look(evaluated, depsgraph) if with_targets else []
+        places = self._reader.look(evaluated, depsgraph) if with_targets else np.empty((0, 16), np.float32)
         numbers = self._reader.numbers(evaluated) if with_targets else []
         world = evaluated.matrix_world.copy()
         return PlayedFrame(frame, matrices.transpose(0, 2, 1), world, places, numbers)
@@ -550,8 +548,8 @@ class Playback:
         """
         times = [played.frame for played in frames]
         numbers = np.array([played.numbers for played in frames])
-        places = stacked(chain.from_iterable(played.places for played in frames))
-        targets = self._reader.rows(times, worlds, places.reshape(len(frames), -1, 4, 4), numbers)
+        places = np.array([played.places for played in frames])
+        targets = self._reader.rows(times, worlds, places, numbers)
         influences = self._reader.influences(times, numbers)
         return targets, effective_influences(self._reader.armature_object, self._constraints, influences)[0]
 

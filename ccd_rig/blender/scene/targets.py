@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...maths.batch import (
@@ -235,7 +237,6 @@ Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
 """World matrices of bones that were posed since the last evaluation: (armature object, bone) -> matrix."""
 NOTHING_AHEAD: Ahead = MappingProxyType({})
 NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
-STILL: Any = Matrix.Identity(4).freeze()
 
 STRAIGHT = 7
 """Digits of axes of the world in armature space: the rest is rounding of float32."""
@@ -364,8 +365,8 @@ class TargetReader:
         depsgraph: bpy.types.Depsgraph,
         elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
         ahead: Ahead = NOTHING_AHEAD,
-    ) -> list[Matrix]:
-        """Read the matrices of targets and poles.
+    ) -> NDArray[np.float32]:
+        """Read the matrices (T, 16) of targets and poles, column by column.
 
         Bones of the armature are in armature space, everything else in world space.
 
@@ -375,18 +376,24 @@ class TargetReader:
             elsewhere: depsgraphs of the objects that `depsgraph` does not evaluate.
             ahead: matrices of bones that were posed since the last evaluation.
         """
-        seen: list[Matrix] = []
-        for obj, bone, is_armature in self._refs:
-            if is_armature:
-                matrix: Any = evaluated.pose.bones[bone].matrix if bone else STILL
-            elif ahead and (obj, bone) in ahead:
-                matrix = ahead[obj, bone]
+        seen = np.empty((len(self._refs), 16), np.float32)
+        for row, (obj, bone, is_armature) in zip(seen, self._refs, strict=True):
+            target: Any
+            if is_armature and not bone:
+                row[:] = np.eye(4).ravel()
+            elif bone and not is_armature:
+                matrix = ahead.get((obj, bone))
+                if matrix is None:
+                    target = obj.evaluated_get(elsewhere.get(obj, depsgraph))
+                    matrix = target.matrix_world @ target.pose.bones[bone].matrix
+                row[:] = [*chain.from_iterable(matrix.transposed())]
             else:
-                target = obj.evaluated_get(elsewhere.get(obj, depsgraph))
-                matrix = target.matrix_world
+                # The property itself: NumPy would read a matrix of mathutils number by number.
                 if bone:
-                    matrix = matrix @ target.pose.bones[bone].matrix
-            seen.append(matrix.copy())
+                    target, path = evaluated.pose.bones[bone], "matrix"
+                else:
+                    target, path = obj.evaluated_get(elsewhere.get(obj, depsgraph)), "matrix_world"
+                target.path_resolve(path, False).foreach_get(row)
         return seen
 
     def numbers(self, seen: bpy.types.Object) -> list[float]:
@@ -414,13 +421,15 @@ class TargetReader:
             )
         return influences
 
-    def rows(self, frames: Sequence[float], worlds: Array, places: Array, numbers: Array) -> TargetRows:
+    def rows(
+        self, frames: Sequence[float], worlds: Array, places: NDArray[np.float32], numbers: Array
+    ) -> TargetRows:
         """Convert the values of R frames to targets.
 
         Args:
             frames: (R,) for messages.
             worlds: (R, 4, 4) from armature space to the world.
-            places: (R, T, 4, 4) of `look`.
+            places: (R, T, 16) of `look`.
             numbers: (R, N) of `numbers`.
 
         Raises:
@@ -430,7 +439,7 @@ class TargetReader:
         points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
         rotations = np.full((*shape, 4), math.nan)
         keyed = self._keyed(frames, numbers, offsets)
-        seen = places.reshape(len(frames), -1, 4, 4)
+        seen = places.reshape(len(frames), -1, 4, 4).swapaxes(2, 3).astype(np.float64, order="C")
         is_still = bool((worlds == worlds[:1]).all())
         to_armature = inverse(worlds[:1] if is_still else worlds)[:, None]
         if not all(ref.is_armature for ref in self._refs):
