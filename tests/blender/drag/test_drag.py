@@ -969,6 +969,18 @@ def test_redo_pulls_the_bones_of_the_call_whatever_is_selected(ext):
     fails(bpy.ops.ccd_rig.drag, "has no bone 'gone'", value=(0.1, 0.0, 0.0), names="bone_1\ngone")
 
 
+def test_names_with_line_breaks_are_pulled_and_told_in_one_line(ext):
+    rig = bent(3)
+    rig.pose.bones["bone_2"].name = "the\nend"
+    rig.pose.bones["bone_1"].lock_rotation = (True,) * 3
+    select(ext, rig, "the\nend")
+    goal = tail(rig, "the\nend") + Vector((0.1, 0.2, -0.1))
+    assert bpy.ops.ccd_rig.drag(value=(0.1, 0.2, -0.1), turning=3) == {"FINISHED"}
+    assert (tail(rig, "the\nend") - goal).length < NEAR
+    names = ext.module("ccd_rig.blender.properties.names")
+    assert names.named(["the\nend"]) == r"'the\nend'"
+
+
 def test_without_a_selected_bone_the_command_says_so(ext):
     rig = bent(3)
     select(ext, rig)
