@@ -14,6 +14,7 @@ from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, ONCE
 from ..ccd_rig.blender.viewport.pointer import Axes, motion, place_on, ray_at, stepped
 from ..ccd_rig.errors import CCDRigError, RigError
+from ..ccd_rig.json_text import printable
 from . import command
 from .command import Command, selected_bones
 
@@ -81,7 +82,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         except CCDRigError as error:
             self.tell("ERROR", str(error))
             return {"CANCELLED"}
-        bone = context.object.pose.bones[self.names.split("\n")[0]]
+        bone = context.object.pose.bones[self._names(context)[0]]
         self._place = _place(bone, self.along)
         if not self.pick:  # the pulled point moves as far as the pointer, wherever the pointer began
             self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
@@ -137,7 +138,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         """Begin a drag of bones by name; the first is pulled at `along`, others at their tails."""
         bones = context.object.pose.bones
         pulled: list[Pulled] = []
-        for name in filter(None, self.names.split("\n")):
+        for name in self._names(context):
             along = 1.0 if pulled else self.along
             # The session refuses unknown bones by name.
             place = _place(bones[name], along) if name in bones else Vector()
@@ -148,7 +149,12 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         """Store the names of the selected bones, the active first: Redo begins with another selection."""
         active = context.active_pose_bone
         selected = sorted(_selected(context), key=lambda bone: bone != active)
-        self.names = "\n".join(bone.name for bone in selected)
+        self.names = "\n".join(printable(bone.name) for bone in selected)
+
+    def _names(self, context: bpy.types.Context) -> list[str]:
+        """Names of the pulled bones; the property holds line breaks in a name as messages show them."""
+        bones = {printable(bone.name): bone.name for bone in context.object.pose.bones}
+        return [bones.get(line, line) for line in self.names.split("\n") if line]
 
     def _finish(self, context: bpy.types.Context, session: Session) -> None:
         if refusal := auto_keys.insert(context, session.written()):
@@ -194,7 +200,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         if self._free:
             axes = self._free
             shown.append(f"local {axes}" if self._is_local else f"global {axes}")
-        bone, turning, most = drag.name, drag.turning, drag.most
+        bone, turning, most = printable(drag.name), drag.turning, drag.most
         chain = f"'{bone}': {turning} of {most} bones"
         if drag.pins:
             chain += f", {pin_words(drag.pins)}"
@@ -219,7 +225,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
 
 
 def _far(session: Session) -> str:
-    bone, names = session.name, named(session.far_pins)
+    bone, names = printable(session.name), named(session.far_pins)
     return f"Pins out of reach, since nothing carries them together with '{bone}': {names}"
 
 

@@ -903,14 +903,19 @@ def bend_by_pairs(p):
 def approach_goals(p, aside):
     """Approach the goals until the remaining return step turns joints by `aside` at most, and store it.
 
+    Where the first return step is longer, the goals curve by as much more: the remaining one is shorter by
+    that factor, for the linear model to hold.
+
     Returns:
         The departure of the pose on the goals by the linear model; -1 where they stay too far.
     """
     set_row_gains(p, 1.0)
+    first = aside
     for _ in range(4):
         compute_step(p, 0.0, LEAST_DAMPING)
         longest = longest_turn(p)
-        if p.error_ratio <= p.met_ratio or longest <= aside:
+        first = max(first, longest)
+        if p.error_ratio <= p.met_ratio or longest * first <= aside * aside:
             beside = p.departure_square
             for column in range(p.columns):
                 p.return_step[column] = p.step[column]

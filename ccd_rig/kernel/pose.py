@@ -251,7 +251,7 @@ def follow_targets(p):
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     evaluate(p)
-    if not met:
+    if not met or p.steps >= p.last_step:  # the last slide may not have come to its end
         restore(p, SERVED)
         evaluate(p)
 

@@ -16,6 +16,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
+from ...json_text import printable
 from ..figures import recognition
 from ..figures.role import Figure, Part, Side
 from ..properties import constraint_list
@@ -277,7 +278,7 @@ class Controls:
         self, bone: bpy.types.PoseBone, pulled: bpy.types.PoseBone, seen: set[str]
     ) -> bpy.types.PoseBone:
         if bone.name in seen:
-            raise RigError(f"Bone '{pulled.name}' follows bones in a circle: drag another bone")
+            raise RigError(f"Bone '{printable(pulled.name)}' follows bones in a circle: drag another bone")
         seen.add(bone.name)
         words = self.placing(bone)
         if not words:
@@ -313,7 +314,7 @@ class Controls:
             if is_carried:
                 break
         if not carrying:
-            message = f"Bone '{bone.name}' is locked, and so is what carries it"
+            message = f"Bone '{printable(bone.name)}' is locked, and so is what carries it"
             raise RigError(f"{message}: unlock its rotation")
         control = carrying[0]
         if control == pulled:

@@ -21,6 +21,7 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import CCDRigError, RigError
+from ...json_text import printable
 from ...limits.shapes import EulerBox, Slide
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
@@ -104,7 +105,7 @@ class Session:
             raise RigError("There is no bone to drag: select one, or press on one")
         for bone, _ in pulled:
             if bone not in armature_object.pose.bones:
-                raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
+                raise RigError(f"armature '{armature_object.name}' has no bone '{printable(bone)}'")
         self.armature_object = armature_object
         self.result: SolveResult | None = None
         self._depsgraph = depsgraph
@@ -475,7 +476,9 @@ class Session:
     def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
         """Take over a prepared drag; `moved`: joints of the reading that it may move."""
         if not made.movable:
-            raise RigError(f"Bone '{self.name}' cannot turn: unlock its rotation, or lower its stiffness")
+            raise RigError(
+                f"Bone '{printable(self.name)}' cannot turn: unlock its rotation, or lower its stiffness"
+            )
         self._reading, self._drag, self._moved = reading, made, tuple(moved)
         self._turned = Turned.of(self._controls, reading, self._evaluated.pose.bones)
         bones = self.armature_object.pose.bones

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ...json_text import shown
+from ...json_text import printable, shown
 
 SHOWN = 3
 """Number of names that a message lists."""
@@ -12,7 +12,7 @@ SHOWN = 3
 
 def named(names: Sequence[str]) -> str:
     """Return names in quotes for a message: the first `SHOWN`, and the number of the rest."""
-    words = ", ".join(f"'{shown(name)}'" for name in names[:SHOWN])
+    words = ", ".join(f"'{printable(shown(name))}'" for name in names[:SHOWN])
     return words + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 

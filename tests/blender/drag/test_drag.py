@@ -314,7 +314,7 @@ def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
     kept = begin(rig, "hips")
     with staying(rig, *FEET):
         kept.move(delta)
-    assert 0.85 * outside < centre(rig).x < outside, "eased towards the edge"
+    assert 0.8 * outside < centre(rig).x < outside, "eased towards the edge"
     kept.move((0.0, 0.0, 0.0))
     assert rig.pose.bones["hips"].matrix_basis == before
 
@@ -338,7 +338,7 @@ def test_balance_knows_where_bones_end_whose_tails_an_importer_has_invented(ext,
     rigs.update()
     sizes = armature.mass_lengths(rig.data)
     middles = [size * armature.mass_middle(rig.pose.bones[name]) for name, size in sizes.items()]
-    assert 0.85 * outside < sum(middles, Vector()).x / sum(sizes.values()) < outside + PINNED
+    assert 0.8 * outside < sum(middles, Vector()).x / sum(sizes.values()) < outside + PINNED
 
 
 def test_balance_on_a_tilted_object_is_refused(ext, begin):
@@ -967,6 +967,18 @@ def test_redo_pulls_the_bones_of_the_call_whatever_is_selected(ext):
     assert bpy.ops.ccd_rig.drag(value=(0.1, 0.2, -0.1), names="bone_1") == {"FINISHED"}
     assert (tail(rig, "bone_1") - goal).length < NEAR
     fails(bpy.ops.ccd_rig.drag, "has no bone 'gone'", value=(0.1, 0.0, 0.0), names="bone_1\ngone")
+
+
+def test_names_with_line_breaks_are_pulled_and_told_in_one_line(ext):
+    rig = bent(3)
+    rig.pose.bones["bone_2"].name = "the\nend"
+    rig.pose.bones["bone_1"].lock_rotation = (True,) * 3
+    select(ext, rig, "the\nend")
+    goal = tail(rig, "the\nend") + Vector((0.1, 0.2, -0.1))
+    assert bpy.ops.ccd_rig.drag(value=(0.1, 0.2, -0.1), turning=3) == {"FINISHED"}
+    assert (tail(rig, "the\nend") - goal).length < NEAR
+    names = ext.module("ccd_rig.blender.properties.names")
+    assert names.named(["the\nend"]) == r"'the\nend'"
 
 
 def test_without_a_selected_bone_the_command_says_so(ext):

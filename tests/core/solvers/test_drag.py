@@ -331,7 +331,7 @@ def test_a_pull_does_not_take_the_centre_of_mass_off_its_support():
     free, _ = pulled(None, 1.0)
     assert free > 0.45
     kept, result = pulled(Support(narrow), 1.0)
-    assert kept == pytest.approx(0.4, abs=2e-3)
+    assert 0.375 < kept <= 0.4, "eased towards the edge"
     assert len(result.errors) == 6 and result.errors[-1].distance < 2e-3
     wide, plain = pulled(Support(feet), 0.2)
     alone, bare = pulled(None, 0.2)
@@ -357,7 +357,7 @@ def test_the_centre_of_mass_is_eased_towards_an_edge():
     """Places on the way out go on evenly, never back, and never over the edge."""
     support, start = Support(SQUARE), Vector((0.5, 0.4, 1.0))
     assert support.eased(start, start) == start
-    assert support.eased(Vector((0.85, 0.45, 2.0)), start) == Vector((0.85, 0.45, 2.0))
+    assert support.eased(Vector((0.7, 0.45, 2.0)), start) == Vector((0.7, 0.45, 2.0))
     ways = [Vector((0.5 + 0.001 * k, 0.4, 1.0)) for k in range(2000)]
     eased = [support.eased(way, start).x for way in ways]
     steps = [b - a for a, b in pairwise(eased)]
@@ -448,6 +448,17 @@ def test_a_soft_limb_out_of_reach_turns_as_its_point_does(bend):
     circle = [Vector((0.9 * math.cos(a), 0.9, 0.5 * math.sin(a))) for a in angles]
     explained = max(math.degrees(a.angle(b)) for a, b in pairwise(circle))
     assert largest_turn(going, circle) < 1.5 * explained
+
+
+@pytest.mark.parametrize(("count", "bend"), [(20, 0.1), (30, 0.1), (20, 0.2)])
+def test_a_soft_tail_out_of_reach_turns_as_its_point_does(count, bend):
+    """The goals are most curved where a chain is nearly straight: a slide that ends early jumps there."""
+    skeleton = straight(count)
+    going = Drag(skeleton, bent(skeleton, bend), [Grab(tip(skeleton), soft=0.02)])
+    out, up = going.starts[0].normalized(), Vector((0.0, 0.0, 1.0))
+    angles = [0.01 * k for k in range(-12, 13)]
+    circle = [1.05 * count * (out * math.cos(a) + up * math.sin(a)) for a in angles]
+    assert largest_turn(going, circle) < 3.0 * math.degrees(0.01)
 
 
 def test_softness_leaves_what_a_pose_reaches_and_chains_whose_root_is_moved():
