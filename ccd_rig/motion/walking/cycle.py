@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -183,6 +184,11 @@ class Cycle:
     hip_turns: Array  # (K, 4) its rotation
     feet: Mapping[str, FootCycle]  # by leg
     frames: tuple[int, int]  # first and last frame of the motion that are the period
+
+    @cached_property
+    def joints(self) -> tuple[Array, Array]:
+        """(K, n, 3) heads and (K, n, 4) rotations of the joints in its frame."""
+        return posed(self.figure_map, self.target, self.rotations, self.hips, self.hip_turns)
 
     @property
     def period(self) -> float:
@@ -375,7 +381,7 @@ def standing_on_average(cycle: Cycle) -> Standing:
     turn = mean_rotation(cycle.hip_turns)
     rotations = mean_rotation(cycle.rotations)
     heads, world = posed(cycle.figure_map, cycle.target, rotations[None], hips[None], turn[None])
-    walked, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    walked, _ = cycle.joints
     feet, lack = {}, 0.0
     for leg in cycle.legs:
         name, limb = leg.limb.name, leg.limb

@@ -336,7 +336,7 @@ def _lie(
     )
     heights = below.mean(axis=0)
     grades = (np.linalg.pinv(axes) @ (below - heights)).T
-    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, _ = cycle.joints
     starts = [cycle.target.index(leg.limb.upper) for leg in cycle.legs]
     centre = np.array((pivot, 0.0, LEAN * float(heads[:, starts, 2].mean())))
     heights = heights - grades[:, 1] * float(aside.mean())
@@ -1057,7 +1057,7 @@ def _rates(turns: Array, ankles: Array, step: float, size: float) -> tuple[Array
 def _usual_rates(cycle: Cycle) -> Array:
     """(3,) largest turns of joints of the legs of a cycle, and the jerk of its ankles, see `_rates`."""
     target, count = cycle.target, len(cycle.hips)
-    heads, world = posed(cycle.figure_map, target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, world = cycle.joints
     rows = np.arange(count + 3)
     way = (rows * cycle.step * cycle.speed)[:, None] * np.array((1.0, 0.0, 0.0))
     turn, bend, all_jerks = 1e-9, 1e-9, []
@@ -1079,7 +1079,7 @@ def _usual_rates(cycle: Cycle) -> Array:
 
 def _reaches(cycle: Cycle, settings: WalkSettings, standing: Standing, shares: Array) -> dict[str, Array]:
     """By leg, (F,) metres that it may be long: as far as cycle and stand stretch it, or the setting."""
-    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, _ = cycle.joints
     heads = np.concatenate((heads, standing.heads[None]))
     reaches = {}
     for leg in cycle.legs:
