@@ -560,7 +560,7 @@ def _closed(rotations: Array) -> Array:
     """Rotations (F, ..., 4) whose last is their first; the gap is spread evenly, half to both sides."""
     gap = product(rotations[0], inverse(rotations[-1]))
     vector = batch.logarithm(np.moveaxis(np.where(gap[..., :1] < 0.0, -gap, gap), -1, 0))
-    shares: Array = np.linspace(-0.5, 0.5, len(rotations)).reshape(-1, *(1,) * (gap.ndim - 1))
+    shares = np.linspace(-0.5, 0.5, len(rotations), dtype=np.float64).reshape(-1, *(1,) * (gap.ndim - 1))
     return product(
         np.ascontiguousarray(np.moveaxis(batch.exponential(vector[:, None] * shares), 0, -1)), rotations
     )
