@@ -71,6 +71,9 @@ DEFORMING = frozenset(
     }
 )
 """Modifiers of curves that move their points, and make none."""
+STILL = 5e-6
+"""Largest change of a component of a rotation that is no motion: what single precision makes of a bone at
+rest."""
 BESIDE = 1.0
 """Distance around feet for which ground is read, in leg lengths."""
 
@@ -241,7 +244,12 @@ def walk_steps(
     present, made_of = channels.action_of(rig), [rig.name, clip, curve.name]
     alike = (each for each in bpy.data.actions if each.get(MADE_OF) == made_of and not each.use_fake_user)
     earlier = next((each for each in alike if each.users <= int(each == present)), None)
-    keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
+    keys = {
+        bone: (rotations[:1] if np.abs(rotations - rotations[0]).max() <= STILL else rotations, location)
+        for bone, (rotations, location) in channels_of_motion(
+            scene, rig, joints, figure, reading, frames, pose
+        ).items()
+    }
     yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
 from ..goals import Goal, TargetKind
-from ..maths.batch import Array, Indices
+from ..maths.batch import Array, Indices, length
 from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
@@ -138,8 +138,8 @@ def _checked_input(
     check_goals(skeleton, goals)
     rotations, translations = _pose_arrays(skeleton, poses, "pose")
     size = len(rotations)
-    near = None
-    if reference is not None:
+    near = (rotations, translations) if reference is poses else None
+    if reference is not None and near is None:
         near = _pose_arrays(skeleton, reference, "reference pose")
         if len(near[0]) != size:
             raise InvalidInput(f"give a reference pose for each of {size} poses, not {len(near[0])}")
@@ -163,8 +163,8 @@ def _pose_arrays(skeleton: Skeleton, poses: PoseBatch, what: str) -> tuple[Array
             )
     else:
         rotations, translations = _listed(skeleton, poses, what)
-    _check_joints(skeleton, np.isfinite(rotations).all(2), what, "rotation", "is not finite")
-    sizes = np.sqrt((rotations * rotations).sum(2))
+    sizes = length(rotations, -1)
+    _check_joints(skeleton, np.isfinite(sizes), what, "rotation", "is not finite")
     _check_joints(
         skeleton,
         np.abs(sizes - 1.0) <= UNIT_TOLERANCE,

@@ -420,8 +420,13 @@ def require_writable(
     span, at_hips = (float(frames[0]) * time, float(frames[-1]) * time), np.zeros((1, 3))
     names = joints.sources if reading is None else reading.bones
     still = {name: (sampling.AT_REST[0], at_hips if name == joints.hips else None) for name in names}
-    keys = (*_keys(target, still, frames[:1]), *_taken_off(target, still, frames[:1]))
-    pairs, paths = [(each.group, each.channel) for each in keys], [each.path for each in keys]
+    bones: Any = target.pose.bones
+    pairs = [(name, rotation_modes.rotation_channel(bones[name])[0]) for name in names]
+    pairs += (
+        (joints.hips, "location"),
+        *((each.group, each.channel) for each in _taken_off(target, still, frames[:1])),
+    )
+    paths = [bones[bone].path_from_id(channel) for bone, channel in pairs]
     with ExitStack() as undo:
         _set_aside(target, undo)
         for sentence in obstacles(target, pairs, Destination.NEW_ACTION):

@@ -99,12 +99,11 @@ def source_motion(
     part = choice.frames[rows]
     frames = (choice.frames[0], *part, choice.frames[-1])
     with _playing(scene, source, names) as read:
-        by_frame = {frame: read(frame) for frame in dict.fromkeys(frames)}
-        played = np.array([by_frame[frame] for frame in frames])
+        played = read(frames)
         world, matrices = played[0, 0], played[:, 2:]
         require_even(Matrix(world), source.name)
         if choice.reference is Reference.FRAME:
-            reference = read(choice.reference_frame)[2:]
+            reference = read([choice.reference_frame])[0, 2:]
         else:
             reference = world @ batch.stacked(source.data.bones[name].matrix_local for name in names)
     if choice.stays and _is_carried(source, played[:, 0], played[:, 1]):
@@ -236,7 +235,7 @@ def require_even(matrix: Matrix, name: str) -> None:
 
 @contextmanager
 def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
-    """Yield a function: frame -> (2 + J, 4, 4) of the armature object, of its own channels, and of bones.
+    """Yield a function: F frames -> (F, 2 + J, 4, 4) of the object, of its own channels, and of bones.
 
     The second is in the space of its parent, all others are in the world.
     """
@@ -244,13 +243,17 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
     things = [(source, name) for name in names]
     with clamps.suspended(), isolated_scene(scene, source, things, ()) as isolated:
 
-        def read(frame: float) -> Array:
-            evaluated = source.evaluated_get(set_frame(isolated, frame))
-            matrices = np.empty((len(source.pose.bones), 4, 4), np.float32)
-            evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-            frames = batch.stacked((evaluated.matrix_world, evaluated.matrix_basis))
-            bones = frames[0] @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
-            return np.concatenate((frames, bones))
+        def read(frames: Sequence[float]) -> Array:
+            order = {frame: k for k, frame in enumerate(dict.fromkeys(frames))}  # each is evaluated once
+            matrices = np.empty((len(order), len(source.pose.bones), 4, 4), np.float32)
+            objects: list[Matrix] = []
+            for frame, into in zip(order, matrices, strict=True):
+                evaluated = source.evaluated_get(set_frame(isolated, frame))
+                evaluated.pose.bones.foreach_get("matrix", into.ravel())
+                objects += evaluated.matrix_world.copy(), evaluated.matrix_basis.copy()
+            places = batch.stacked(objects).reshape(-1, 2, 4, 4)
+            bones = places[:, :1] @ matrices.swapaxes(-1, -2)[:, slots].astype(np.float64)
+            return np.concatenate((places, bones), axis=1)[[order[frame] for frame in frames]]
 
         yield read
 
@@ -270,7 +273,8 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
             f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:.7g}: a key of it is not a "
             f"number; delete it"
         )
-    mirrored = np.linalg.det(matrices[..., :3, :3]) <= 0.0
+    x, y, z = (matrices[..., :3, k] for k in range(3))
+    mirrored = batch.dot(x, batch.cross(y, z, -1), -1) <= 0.0
     if mirrored.any():
         f, j = np.argwhere(mirrored)[0].tolist()
         raise RigError(
@@ -467,7 +471,7 @@ def played_pose(
     """
     names = [joint.name for joint in figure.skeleton.joints]
     with _playing(scene, target, names) as read:
-        played = np.array([read(frame) for frame in frames.tolist()])
+        played = read(frames.tolist())
     heads, rotations = split(np.linalg.inv(played[:, :1]) @ played[:, 2:])
     return figure.points_to_world(heads), product(figure.turn, rotations)
 

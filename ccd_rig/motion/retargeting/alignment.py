@@ -245,27 +245,40 @@ def carried_over(
         trunk_turns: (F, 4) further rotations of hips and spine in the world; see `trunk_pitch`.
     """
     _, reference = target.reference
-    count, rests = len(source.times), target.rests
-    world = np.empty((count, len(target.skeleton), 4))
-    local_rotations = np.empty_like(world)
-    for i, joint in enumerate(target.skeleton.joints):
-        base = target.turn if joint.parent < 0 or not joint.inherit_rotation else world[:, joint.parent]
-        above = np.broadcast_to(product(base, rests[i]), (count, 4))
-        local_rotations[:, i] = target.rotations[i]
-        if joint.name in figure_map.sources and not joint.locked:
-            k = source.index(figure_map.sources[joint.name])
-            constant = product(
-                product(inverse(source.reference_rotations[k]), corrections[joint.name]), reference[i]
-            )
-            world[:, i] = product(source.rotations[:, k], constant)
-            if trunk_turns is not None and joint.name in (figure_map.hips, *figure_map.trunk):
-                world[:, i] = product(trunk_turns, world[:, i])
-            local = product(inverse(above), world[:, i])
-            if joint.limit is None:
-                local_rotations[:, i] = local
-                continue
-            local_rotations[:, i] = BatchLimits([joint.limit]).project(local.T[:, None])[0][:, 0].T
-        world[:, i] = product(above, local_rotations[:, i])
+    count, rests, joints = len(source.times), target.rests, target.skeleton.joints
+    world = np.empty((count, len(joints), 4))
+    local_rotations = np.tile(target.rotations, (count, 1, 1))
+    mapped = [i for i, joint in enumerate(joints) if joint.name in figure_map.sources and not joint.locked]
+    followed = [source.index(figure_map.sources[joints[i].name]) for i in mapped]
+    corrected = product(
+        inverse(source.reference_rotations[followed]), np.array([corrections[joints[i].name] for i in mapped])
+    )
+    world[:, mapped] = product(source.rotations[:, followed], product(corrected, reference[mapped]))
+    if trunk_turns is not None:
+        trunk = [i for i in mapped if joints[i].name in (figure_map.hips, *figure_map.trunk)]
+        world[:, trunk] = product(trunk_turns[:, None], world[:, trunk])
+
+    def above(places: Sequence[int]) -> Array:
+        """(F, K, 4) rotations of joints at rest under their parents."""
+        bases = [
+            target.turn
+            if joints[i].parent < 0 or not joints[i].inherit_rotation
+            else world[:, joints[i].parent]
+            for i in places
+        ]
+        return product(np.stack([np.broadcast_to(each, (count, 4)) for each in bases], axis=1), rests[places])
+
+    free = {i for i in mapped if joints[i].limit is None}
+    for i in (i for i in range(len(joints)) if i not in free):  # parents first
+        at_rest = above([i])[:, 0]
+        limit = joints[i].limit
+        if i in mapped and limit is not None:
+            local = product(inverse(at_rest), world[:, i])
+            local_rotations[:, i] = BatchLimits([limit]).project(local.T[:, None])[0][:, 0].T
+        world[:, i] = product(at_rest, local_rotations[:, i])
+    if free:
+        places = sorted(free)
+        local_rotations[:, places] = product(inverse(above(places)), world[:, places])
     return same_side(local_rotations)
 
 

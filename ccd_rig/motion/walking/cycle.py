@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -184,6 +185,11 @@ class Cycle:
     feet: Mapping[str, FootCycle]  # by leg
     frames: tuple[int, int]  # first and last frame of the motion that are the period
 
+    @cached_property
+    def joints(self) -> tuple[Array, Array]:
+        """(K, n, 3) heads and (K, n, 4) rotations of the joints in its frame."""
+        return posed(self.figure_map, self.target, self.rotations, self.hips, self.hip_turns)
+
     @property
     def period(self) -> float:
         """Seconds."""
@@ -266,8 +272,7 @@ def cycle_of(
         hips = np.concatenate((hips, [(*after[:2], hips[0, 2])]))
     else:
         hips, turns = _straightened(chosen, hips, turns)
-        turns = _closed(turns)
-        rotations = np.stack([_closed(each) for each in rotations.transpose(1, 0, 2)], axis=1)
+        turns, rotations = _closed(turns), _closed(rotations)
     hips = hips - np.linspace(0.0, 1.0, count + 1)[:, None] * (hips[-1] - hips[0]) * (0.0, 0.0, 1.0)
     travel = (hips[-1] - hips[0]) / (count * step)
     times = np.arange(count) * step
@@ -374,9 +379,9 @@ def standing_on_average(cycle: Cycle) -> Standing:
     """
     hips = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
     turn = mean_rotation(cycle.hip_turns)
-    rotations = np.array([mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)])
+    rotations = mean_rotation(cycle.rotations)
     heads, world = posed(cycle.figure_map, cycle.target, rotations[None], hips[None], turn[None])
-    walked, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    walked, _ = cycle.joints
     feet, lack = {}, 0.0
     for leg in cycle.legs:
         name, limb = leg.limb.name, leg.limb
@@ -420,10 +425,10 @@ def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
 
 
 def mean_rotation(rotations: Array) -> Array:
-    """(4,) of (K, 4) near each other."""
-    total = same_side(rotations[:, None])[:, 0].sum(axis=0)
-    size = float(np.linalg.norm(total))
-    return np.asarray(total / size) if size > 1e-9 else rotations[0]
+    """(..., 4) of (K, ..., 4) near each other."""
+    total = same_side(rotations).sum(axis=0)
+    sizes = batch.length(total, -1)[..., None]
+    return np.where(sizes > 1e-9, total / np.maximum(sizes, 1e-9), rotations[0])
 
 
 def yaw_of(rotation: Array) -> float:
@@ -552,11 +557,13 @@ def _straightened(source: SourceMotion, hips: Array, turns: Array) -> tuple[Arra
 
 
 def _closed(rotations: Array) -> Array:
-    """Rotations (F, 4) whose last is their first; the gap is spread evenly, half to both sides."""
-    gap = product(rotations[:1], inverse(rotations[-1:]))
-    vector = batch.logarithm(np.where(gap[:, :1] < 0.0, -gap, gap).T)
-    shares = np.linspace(-0.5, 0.5, len(rotations))
-    return product(np.ascontiguousarray(batch.exponential(vector * shares).T), rotations)
+    """Rotations (F, ..., 4) whose last is their first; the gap is spread evenly, half to both sides."""
+    gap = product(rotations[0], inverse(rotations[-1]))
+    vector = batch.logarithm(np.moveaxis(np.where(gap[..., :1] < 0.0, -gap, gap), -1, 0))
+    shares = np.linspace(-0.5, 0.5, len(rotations), dtype=np.float64).reshape(-1, *(1,) * (gap.ndim - 1))
+    return product(
+        np.ascontiguousarray(np.moveaxis(batch.exponential(vector[:, None] * shares), 0, -1)), rotations
+    )
 
 
 def _speed(

@@ -16,7 +16,7 @@ from ..ground import Ground
 from ..retargeting.alignment import UP
 from ..retargeting.figures import STEADY, FigureMap, bend_axes, inverse, product, turned
 from ..retargeting.measures import STRAIGHT, jerk_percentile, jerks, largest_turn
-from .cycle import Cycle, WalkLeg, posed
+from .cycle import Cycle, WalkLeg
 from .path import STEP_UP
 from .steps import MISSED, PARTS, WalkPlan
 
@@ -112,7 +112,7 @@ def walk_measures(
 
 def _walked(cycle: Cycle) -> tuple[Array, Array]:
     """Heads and rotations of one period and a little more, on its straight line."""
-    heads, rotations = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, rotations = cycle.joints
     rows = np.arange(len(heads) + 3)
     way = (rows * cycle.step * cycle.speed)[:, None, None] * np.array((1.0, 0.0, 0.0))
     return heads[rows % len(heads)] + way, rotations[rows % len(heads)]

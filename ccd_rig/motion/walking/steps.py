@@ -280,8 +280,8 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     if (share < 1.0).any():
         standing = course.standing
         hips = standing.hips + share[:, None] * (hips - standing.hips)
-        turns = batch.slerp(standing.hip_turn, turns, share, -1)
-        rotations = batch.slerp(standing.rotations, rotations, share[:, None], -1)
+        turns = _stood(standing.hip_turn, turns, share)
+        rotations = _stood(standing.rotations, rotations, share)
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
@@ -292,6 +292,14 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     world[:, :2] += middle
     world[:, 2] += lie.heights
     return np.ascontiguousarray(rotations), world, product(heading, product(lean, turns))
+
+
+def _stood(standing: Array, walking: Array, shares: Array) -> Array:
+    """(F, ..., 4) rotations between those of a stand (..., 4) and of a walk (F, ..., 4), by shares (F,)."""
+    rows, rotations = np.flatnonzero(shares < 1.0), walking.copy()
+    parts = shares[rows].reshape(-1, *(1,) * (walking.ndim - 2))
+    rotations[rows] = batch.slerp(standing, walking[rows], parts, -1)
+    return rotations
 
 
 def _lie(
@@ -328,7 +336,7 @@ def _lie(
     )
     heights = below.mean(axis=0)
     grades = (np.linalg.pinv(axes) @ (below - heights)).T
-    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, _ = cycle.joints
     starts = [cycle.target.index(leg.limb.upper) for leg in cycle.legs]
     centre = np.array((pivot, 0.0, LEAN * float(heads[:, starts, 2].mean())))
     heights = heights - grades[:, 1] * float(aside.mean())
@@ -367,14 +375,16 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             places = np.column_stack((ahead, aside))[[0, -1]] - body
             places = body + [_within_reach(course, leg, place) for place in places]
         stances = _with_stands(stances, time, places, turn, moves)
-        feet = batch.slerp(level, feet, time.shares, -1)
+        feet = _stood(level, feet, time.shares)
         if toes is not None and level_toes is not None:
-            toes = batch.slerp(level_toes, toes, time.shares, -1)
+            toes = _stood(level_toes, toes, time.shares)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)
     yaws, shifts, bases = np.zeros(count), np.zeros(count), course.profile.height(ahead)
     slopes, turns, carried = np.tile(NO_TURN, (count, 1)), np.tile(NO_TURN, (count, 1)), np.zeros((count, 3))
+    # What slopes lead from and to in the air, how far they are, and the turn of the ground that fades.
+    slope_ends, gone, left, fades = np.stack((slopes, slopes)), np.zeros(count), turns.copy(), np.zeros(count)
     free = np.column_stack((ahead, aside))  # as in the cycle
     for i, fall in enumerate(falls):
         rows = np.flatnonzero((phases >= fall.stance.first - 1e-9) & (phases <= fall.stance.last + 1e-9))
@@ -418,11 +428,14 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             bases[rows] += before.place[2] - float(course.profile.height(np.array([before.stance.along]))[0])
         shifts[rows] = before.shift + p * (after.shift - before.shift)
         yaws[rows] = before.stance.turn + batch.smooth_step(p) * (after.stance.turn - before.stance.turn)
-        slopes[rows] = batch.slerp(before.slope, after.slope, evenly(u), -1)
+        slope_ends[0, rows], slope_ends[1, rows], gone[rows] = before.slope, after.slope, evenly(u)
         rests = np.flatnonzero(down == i)
         if i >= 0 and len(rests):
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
-            turns[rows] = batch.slerp(NO_TURN, turns[rests[-1]], 1.0 - p, -1)
+            left[rows], fades[rows] = turns[rests[-1]], 1.0 - p
+    air = down < 0
+    slopes[air] = batch.slerp(slope_ends[0, air], slope_ends[1, air], gone[air], -1)
+    turns[air] = batch.slerp(NO_TURN, left[air], fades[air], -1)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     for rows, u, _, _ in swings:  # a foot is quicker than the body, and would turn as much quicker in a bend
         first, last = headings[[max(rows[0] - 1, 0), min(rows[-1] + 1, count - 1)]]
@@ -1044,7 +1057,7 @@ def _rates(turns: Array, ankles: Array, step: float, size: float) -> tuple[Array
 def _usual_rates(cycle: Cycle) -> Array:
     """(3,) largest turns of joints of the legs of a cycle, and the jerk of its ankles, see `_rates`."""
     target, count = cycle.target, len(cycle.hips)
-    heads, world = posed(cycle.figure_map, target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, world = cycle.joints
     rows = np.arange(count + 3)
     way = (rows * cycle.step * cycle.speed)[:, None] * np.array((1.0, 0.0, 0.0))
     turn, bend, all_jerks = 1e-9, 1e-9, []
@@ -1066,7 +1079,7 @@ def _usual_rates(cycle: Cycle) -> Array:
 
 def _reaches(cycle: Cycle, settings: WalkSettings, standing: Standing, shares: Array) -> dict[str, Array]:
     """By leg, (F,) metres that it may be long: as far as cycle and stand stretch it, or the setting."""
-    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    heads, _ = cycle.joints
     heads = np.concatenate((heads, standing.heads[None]))
     reaches = {}
     for leg in cycle.legs:
