@@ -102,14 +102,14 @@ def test_errors_are_told_by_limb_and_warned_of_where_they_are_followed(told):
 
 
 def test_soles_above_and_below_the_ground(told):
-    assert told(penetration=0.0123)[0][2].endswith("soles get 12.3 mm below it at most")
+    assert told(penetration=0.9123)[0][2].endswith("soles get 912.3 mm below it at most")
     assert told(hover=0.0005)[0][2].endswith("soles get 0.0 mm below it at most")
-    assert told(hover=0.0234)[0][2].endswith("soles stay 23.4 mm above it at least")
+    assert told(hover=0.9234)[0][2].endswith("soles stay 923.4 mm above it at least")
 
 
 def test_hips_that_move_and_joints_that_are_wrong(told):
-    assert told(moved_frames=1, moved=0.0456)[0][3] == (
-        "Hips are moved in 1 frame, by 45.6 mm at most, for legs to reach"
+    assert told(moved_frames=1, moved=0.9876)[0][3] == (
+        "Hips are moved in 1 frame, by 987.6 mm at most, for legs to reach"
     )
     lines, warnings = told(flipped=2, broken=1)
     assert lines[-2:] == ("Knees and elbows bend to another side in 2 frames", "Limits are broken 1 time")
