@@ -6,7 +6,9 @@ import math
 from types import SimpleNamespace
 
 import bpy
+import numpy as np
 import pytest
+import rigs
 
 
 @pytest.fixture
@@ -61,6 +63,25 @@ def test_of_bones_that_constraints_turn_the_worst_is_told(told):
     ):
         lines, warnings = told(turned=turned)
         assert warnings == (f"{words}{more}: mute it, and press again",) and lines[1] == warnings[0]
+
+
+def test_a_bone_that_is_right_in_the_world_or_to_its_parent_plays_its_keys(retarget):
+    """Both bones have a constraint that may turn them, by 30 degrees about X."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.constraints.new("COPY_ROTATION").target = rigs.empty(f"Lead {bone.name}")
+    joints = [SimpleNamespace(name=f"bone_{i}", parent=i - 1) for i in range(2)]
+    figure = SimpleNamespace(skeleton=SimpleNamespace(joints=joints))
+    still, turn = (1.0, 0.0, 0.0, 0.0), (math.cos(math.pi / 12), math.sin(math.pi / 12), 0.0, 0.0)
+    for played, expected in (
+        ((turn, turn), ["bone_0"]),
+        ((turn, still), ["bone_0"]),
+        ((still, turn), ["bone_1"]),
+        ((still, still), []),
+    ):
+        told = retarget.turned_after_keys(rig, figure, np.array([[still, still]]), np.array([played]))
+        assert [each.bone for each in told] == expected
+        assert all(each.angle == pytest.approx(math.pi / 6) for each in told)
 
 
 @pytest.mark.parametrize(
