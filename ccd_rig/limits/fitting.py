@@ -195,14 +195,14 @@ def _fitted_swing(samples: Array, settings: FitSettings) -> SwingTwist:
 def _sides(swings: Array, settings: FitSettings) -> tuple[float, ...]:
     """The sides (lower x, upper x, lower z, upper z) of four quarter ellipses about swings (2, N), radians.
 
-    Each begins at the farthest swing to its side. Swings between two sides lie outside at first: all sides
-    grow by one factor until they are inside.
+    Each begins at the farthest swing to its side, of as many of these as of all. Swings between two sides lie
+    outside at first: all sides grow by one factor until they are inside.
     """
     sides = []
-    for components in swings:
-        for sign in (-1.0, 1.0):
-            reach = np.percentile(np.maximum(sign * components, 0.0), settings.percentile)
-            sides.append(max(float(reach), STILL))
+    for components in (-swings[0], swings[0], -swings[1], swings[1]):
+        there = components[components > 0.0]
+        reach = float(np.percentile(there, settings.percentile)) if len(there) else 0.0
+        sides.append(max(reach, STILL))
     x = swings[0] / np.where(swings[0] < 0.0, sides[0], sides[1])
     z = swings[1] / np.where(swings[1] < 0.0, sides[2], sides[3])
     factor = max(1.0, float(np.percentile(np.hypot(x, z), settings.percentile)))

@@ -313,7 +313,7 @@ def chosen_ground(
     ground = rig_ground(scene, target, [frame], origin[0], max(high - low, 1e-3))
     if ground is None and target.ccd_rig.ground.kind == "REST":
         return None
-    height = np.nan if ground is None else float(seen_below(ground, origin, np.array([high]))[0, 0])
+    height = np.nan if ground is None else seen_below(ground, origin, np.array([high])).item()
     if np.isnan(height):
         raise RigError(
             f"'{target.name}': no ground is below its origin: move one of them, or choose another Ground"

@@ -246,16 +246,17 @@ def test_a_rig_with_controls_is_read_by_its_deforming_bones(ext):
     assert told["foot.L"].words() == "left foot"
 
 
-def test_an_object_lying_on_its_side_is_turned_upright(ext):
-    """As FBX and glTF files come in: bones point up by Y, and the object is turned by 90 degrees."""
+@pytest.mark.parametrize("way", [1, -1])
+def test_an_object_lying_on_its_side_is_turned_upright(ext, way):
+    """As FBX and glTF files come in: bones point up by Y, or down, and the object is turned by 90 degrees."""
     names = {bone.name: f"bone {place}" for place, bone in enumerate(rigs.biped())}
     lying = [
-        B(names[b.name], (b.head[0], b.head[2], -b.head[1]), (b.tail[0], b.tail[2], -b.tail[1]), parent)
+        B(names[b.name], *((x, way * z, -way * y) for x, y, z in (b.head, b.tail)), parent)
         for b in rigs.biped()
         for parent in [names.get(b.parent, "")]
     ]
     rig = rigs.armature(lying)
-    rig.rotation_euler = (1.5707963, 0.0, 0.0)
+    rig.rotation_euler = (way * 1.5707963, 0.0, 0.0)
     rigs.update()
     told = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     assert told[names["foot.L"]].words() == "left foot"

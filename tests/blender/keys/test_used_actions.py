@@ -61,6 +61,22 @@ def test_actions_in_use_and_idle_ones(channels):
     assert named(channels.idle_bags(rig)) == idle
 
 
+def test_of_several_slots_that_of_the_same_name_counts(channels, errors):
+    first, second, third = (rigs.empty(name) for name in ("First", "Second", "Third"))
+    action = key(first, "location", 1, name="Shared")
+    second.animation_data_create().action = action
+    if channels.has_slots():
+        second.animation_data.action_slot = action.slots.new("OBJECT", second.name)
+    key(second, "scale", 1)
+    paths = [{curve.data_path for curve in channels.fcurves_for(action, thing)} for thing in (first, second)]
+    if not channels.has_slots():
+        assert paths == [{"location", "scale"}] * 2
+        return
+    assert paths == [{"location"}, {"scale"}]
+    with pytest.raises(errors.RigError, match=r"several slots \(First, Second\)"):
+        list(channels.fcurves_for(action, third))
+
+
 @pytest.mark.parametrize("present", ["action", "manual range", "blending", "weak", "partly", "solo", "none"])
 def test_ranges_of_what_plays(channels, ext, present):
     """The action has keys at 1 and 5 (x) and 2 and 8 (others), the strip below at 101 to 109."""

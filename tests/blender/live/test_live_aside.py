@@ -70,6 +70,19 @@ def test_renders_show_keys(rig, live, clamps):
     assert off(rig) < REACHED
 
 
+def test_nothing_is_solved_while_a_render_has_muted_it(rig, live, clamps):
+    switch_live()
+    sample = live.preview_of(rig).sample
+    clamps.mute_all(True)
+    rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
+    rigs.update()
+    assert live.preview_of(rig).sample is sample
+    clamps.mute_all(False)
+    rig.update_tag()
+    rigs.update()
+    assert off(rig) < REACHED
+
+
 def test_edit_mode_and_rest_position_wait(rig, live):
     switch_live()
     bpy.ops.object.mode_set(mode="EDIT")

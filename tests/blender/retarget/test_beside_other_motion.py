@@ -120,6 +120,19 @@ def test_a_carried_armature_has_the_motion_that_begins_where_it_is_then(target, 
         np.testing.assert_allclose(seen[k], clean[k] @ world[:3, :3].T + world[:3, 3], atol=1e-3)
 
 
+def test_a_source_that_is_to_stay_may_move_by_its_own_keys_alone(ext, retarget, source, target):
+    maps, sampling = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("bone_map", "sampling"))
+    joints = maps.figure_map(maps.bone_map(target, source))
+    choice = sampling.SourceChoice([1.0, 10.0, 20.0], 1.0 / 24.0, stays=True)
+    arguments = bpy.context.scene, source, joints, choice
+    moving_object(source)
+    source.parent = carrier = rigs.empty("Carrier", (1.0, 2.0, 0.0))
+    sampling.source_motion(*arguments)
+    moving_object(carrier)
+    with pytest.raises(retarget.RigError, match="moves as an object from frame 1 to 20, by its parent"):
+        sampling.source_motion(*arguments)
+
+
 def test_a_refusal_leaves_the_place_of_the_armature_object(target):
     moving_object(target)
     as_strip(target, target.animation_data.action)

@@ -77,6 +77,20 @@ def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_ches
     joints.require(figure.skeleton)
 
 
+def test_bones_of_the_spine_that_carry_legs_follow_nothing(ext):
+    """A pivot between the hips and the thigh; the last bone is a chest."""
+    names = ("ccd_rig.motion.retargeting.figures", "ccd_rig.blender.retarget.sampling")
+    figures, sampling = map(ext.module, names)
+    rig = rigs.chain(6)
+    leg = figures.Limb("left leg", "bone_2", "bone_3", "bone_4")
+    sources = {bone.name: bone.name for bone in rig.data.bones}
+    whole = figures.FigureMap(sources, "bone_0", (leg,), trunk=("bone_0", "bone_1", "bone_5"))
+    left = sampling.without_carriers(rig, whole)
+    assert left.trunk == ("bone_0", "bone_5")
+    assert left.sources.keys() == sources.keys() - {"bone_1"}
+    assert sampling.without_carriers(rig, left) == left
+
+
 def test_limbs_are_on_their_sides_and_get_the_weights_of_these(ext, source, target):
     """Weights may differ by side, and reports name limbs."""
     maps = ext.module("ccd_rig.blender.retarget.bone_map")

@@ -6,7 +6,9 @@ import math
 from types import SimpleNamespace
 
 import bpy
+import numpy as np
 import pytest
+import rigs
 
 
 @pytest.fixture
@@ -63,6 +65,25 @@ def test_of_bones_that_constraints_turn_the_worst_is_told(told):
         assert warnings == (f"{words}{more}: mute it, and press again",) and lines[1] == warnings[0]
 
 
+def test_a_bone_that_is_right_in_the_world_or_to_its_parent_plays_its_keys(retarget):
+    """Both bones have a constraint that may turn them, by 30 degrees about X."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.constraints.new("COPY_ROTATION").target = rigs.empty(f"Lead {bone.name}")
+    joints = [SimpleNamespace(name=f"bone_{i}", parent=i - 1) for i in range(2)]
+    figure = SimpleNamespace(skeleton=SimpleNamespace(joints=joints))
+    still, turn = (1.0, 0.0, 0.0, 0.0), (math.cos(math.pi / 12), math.sin(math.pi / 12), 0.0, 0.0)
+    for played, expected in (
+        ((turn, turn), ["bone_0"]),
+        ((turn, still), ["bone_0"]),
+        ((still, turn), ["bone_1"]),
+        ((still, still), []),
+    ):
+        told = retarget.turned_after_keys(rig, figure, np.array([[still, still]]), np.array([played]))
+        assert [each.bone for each in told] == expected
+        assert all(each.angle == pytest.approx(math.pi / 6) for each in told)
+
+
 @pytest.mark.parametrize(
     ("count", "expected"),
     [(1, "a"), (4, "a, b, c, d"), (5, "a, b, c, d and 1 more"), (7, "a, b, c, d and 3 more")],
@@ -102,14 +123,14 @@ def test_errors_are_told_by_limb_and_warned_of_where_they_are_followed(told):
 
 
 def test_soles_above_and_below_the_ground(told):
-    assert told(penetration=0.0123)[0][2].endswith("soles get 12.3 mm below it at most")
+    assert told(penetration=0.9123)[0][2].endswith("soles get 912.3 mm below it at most")
     assert told(hover=0.0005)[0][2].endswith("soles get 0.0 mm below it at most")
-    assert told(hover=0.0234)[0][2].endswith("soles stay 23.4 mm above it at least")
+    assert told(hover=0.9234)[0][2].endswith("soles stay 923.4 mm above it at least")
 
 
 def test_hips_that_move_and_joints_that_are_wrong(told):
-    assert told(moved_frames=1, moved=0.0456)[0][3] == (
-        "Hips are moved in 1 frame, by 45.6 mm at most, for legs to reach"
+    assert told(moved_frames=1, moved=0.9876)[0][3] == (
+        "Hips are moved in 1 frame, by 987.6 mm at most, for legs to reach"
     )
     lines, warnings = told(flipped=2, broken=1)
     assert lines[-2:] == ("Knees and elbows bend to another side in 2 frames", "Limits are broken 1 time")

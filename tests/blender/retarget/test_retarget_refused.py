@@ -19,6 +19,24 @@ def test_the_same_armature_is_refused(source, target):
     refused("is source and target at once", target, source=target)
 
 
+def test_what_is_no_armature_is_refused(retarget, source, target):
+    errors = []
+    for pair in ((None, target), (rigs.empty("Lamp"), target), (source, None)):
+        with pytest.raises(retarget.RigError) as caught:
+            retarget.require_two(*pair)
+        errors.append(str(caught.value))
+    assert errors == [
+        "The source is nothing: choose an armature",
+        "The source is 'Lamp': choose an armature",
+        "The target is nothing: choose an armature",
+    ]
+
+
+def test_a_driver_of_a_rotation_mode_is_refused(source, target):
+    target.pose.bones["shin.L"].driver_add("rotation_mode")
+    refused("Bone 'shin.L': its rotation mode has a driver", target)
+
+
 def test_a_source_in_rest_position_is_refused(source, target):
     source.data.pose_position = "REST"
     refused("is shown in Rest Position", target)

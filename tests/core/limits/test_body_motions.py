@@ -42,12 +42,21 @@ def test_a_bone_rolled_a_little_has_the_same_sides(roll):
     assert rolled == straight
 
 
-def test_a_bone_rolled_between_its_motions_has_sides_between_them():
-    limit, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), 45 * DEGREE), *LEG, None)
+@pytest.mark.parametrize("roll", [35, 45, 55])
+def test_a_bone_rolled_between_its_motions_has_sides_between_them(roll):
+    """Rolled, +X swings the bone backward and then outward, +Z inward and then backward."""
+    limit, is_exact = swing_limit(DOWN @ Quaternion((0, 1, 0), roll * DEGREE), *LEG, None)
     assert not is_exact
-    sides = limit.swing
-    found = sorted(abs(s) / DEGREE for s in (sides.x_lower, sides.x_upper, sides.z_lower, sides.z_upper))
-    assert found == pytest.approx([25.0, 37.5, 70.0, 82.5])
+    swing = limit.swing
+    sides = [each / DEGREE for each in (-swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper)]
+    part = math.sin(roll * DEGREE) ** 2
+    motions = (120, 20), (30, 45), (45, 120), (20, 30)
+    assert sides == pytest.approx([one * (1.0 - part) + other * part for one, other in motions])
+
+
+def test_no_side_is_more_than_a_half_turn():
+    limit, _ = swing_limit(DOWN, (FRONT, 200 * DEGREE, 30 * DEGREE), LEG[1], None)
+    assert limit.swing.x_lower == -math.pi
 
 
 def test_a_motion_that_rest_is_past_leaves_some_room_on_its_side():
@@ -73,4 +82,6 @@ def test_a_hinge_turns_about_an_axis_of_the_body():
 def test_angles_of_directions():
     assert turned_toward(Vector((1, 0, -1)).normalized(), -UP, OUT) == pytest.approx(math.pi / 4)
     assert turned_toward(Vector((-1, 0, -1)).normalized(), -UP, OUT) == pytest.approx(-math.pi / 4)
+    aside = (OUT + UP).normalized()  # only its part across the reference counts
+    assert turned_toward(Vector((1, 0, -1)).normalized(), -UP, aside) == pytest.approx(math.pi / 4)
     assert [blend(2.0, 6.0, part) for part in (-1.0, 0.0, 0.5, 1.0, 2.0)] == pytest.approx([2, 2, 4, 6, 6])

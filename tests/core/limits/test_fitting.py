@@ -155,6 +155,26 @@ def test_the_comfort_region_of_a_swing_holds_most_of_it_and_lies_inside():
     assert 0.55 < held < 0.85  # four fifths of the swings, four fifths of the twists
 
 
+def test_a_limit_without_rare_extremes_is_nowhere_wider():
+    """A joint that is to one side nearly always: 1 frame in 12 is to the other, about either axis."""
+    rng, rotations = random.Random(1), []
+    for k in range(600):
+        x, z = rng.uniform(0.0, 1.0), rng.uniform(0.0, 0.6)
+        x, z = (-0.2 * x if k % 12 == 0 else x), (-0.3 * z if k % 12 == 1 else z)
+        rotations.append(exp(Vector((x, rng.uniform(-0.2, 0.2), z))))
+    swings = [fit(rotations, FitSettings(margin=0.0, percentile=each)).swing for each in (100.0, 90.0)]
+    for name in ("x_lower", "x_upper", "z_lower", "z_upper"):
+        whole, most = (abs(getattr(swing, name)) for swing in swings)
+        assert 0.5 * whole < most < whole
+
+
+@pytest.mark.parametrize("rotations", [list(bending((1, 0, 0), range(101))), drawn(SHOULDER)])
+def test_comfort_is_no_wider_than_a_limit_that_leaves_out_more_of_the_motion(rotations):
+    settings = FitSettings(margin=0.0, percentile=60.0, comfort=95.0)
+    limit = fit(rotations, settings)
+    assert comfort_region(rotations, limit, settings) == limit
+
+
 @pytest.mark.parametrize(
     "limit",
     [

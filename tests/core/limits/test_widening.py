@@ -74,6 +74,12 @@ def test_a_hinge_along_the_bone_becomes_a_cone_with_its_range_as_twist():
     assert not contains(wide, about((0, -1, 0), -30.0))
 
 
+def test_a_twist_outside_leaves_the_cone():
+    turned = widened(TAIL, [about((0.0, 1.0, 0.0), 20.0)], MARGIN)
+    assert turned.swing == TAIL.swing
+    assert turned.twist == pytest.approx((-0.1, radians(25.0)), abs=1e-6)
+
+
 def test_a_hinge_between_the_bones_axes_has_no_other_shape():
     hinge = Hinge((1.0, 1.0, 1.0), -1.0, 1.0)
     assert widened(hinge, [about((1, 0, 0), 30.0)], MARGIN) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from ccd_rig.motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity, local_ground
 
 LEG = 0.9  # [m]
 STILL = np.zeros(3)
@@ -253,6 +253,28 @@ def test_short_gaps_are_closed_and_short_contacts_left_out():
     points[40:, 2] = 1.0
     points[60:62, 2] = 0.0  # two frames low in the air
     assert contact_phases(points, times, LEG, STILL, ContactThresholds(shortest=0.15)) == [Phase(0, 38)]
+
+
+def test_a_foot_that_lifts_at_an_end_of_the_range_is_up_there():
+    """For all that is known it stays up; so short a gap between two contacts is closed."""
+    points = np.tile((0.1, 0.0, 0.05), (100, 1))
+    points[[0, 50, -1], 2] = 0.35
+    thresholds = ContactThresholds(shortest=0.11)
+    assert contact_phases(points, np.arange(100) / FPS, LEG, STILL, thresholds) == [Phase(2, 97)]
+
+
+@pytest.mark.parametrize(("speed", "phases"), [(4.0, [Phase(0, 59)]), (1.0, [])])
+def test_feet_slide_by_a_quarter_of_the_speed_of_fast_ground(speed, phases):
+    """By 0.8 m/s here; slow ground has the threshold, of 0.36 m/s."""
+    times = np.arange(60) / FPS
+    points = np.stack((0.0 * times, (speed + 0.8) * times, 0.0 * times), axis=1)
+    assert contact_phases(points, times, LEG, np.array((0.0, speed, 0.0))) == phases
+
+
+@pytest.mark.parametrize(("step", "seen"), [(0.2, 0.0), (0.3, 0.3)])
+def test_places_within_a_quarter_of_the_height_are_one_level(step, seen):
+    heights = np.array([*[0.0] * 10, 0.8, *[step] * 10])
+    assert local_ground(heights, 1.0)[-10:] == pytest.approx([seen] * 10)
 
 
 def test_few_frames_have_no_contact():

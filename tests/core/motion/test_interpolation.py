@@ -12,11 +12,13 @@ from mathutils import Quaternion
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths.batch import slerp
 from ccd_rig.motion.interpolation import (
+    bell_means,
     least_lift,
     same_side,
     second_differences,
     slerp_rotations,
     solve_frames,
+    straight_on,
 )
 
 EXACT = 1e-12
@@ -202,3 +204,14 @@ def test_swings_between_planted_frames_are_lifted_by_themselves():
 def test_second_differences_are_exact_of_parabolas_at_uneven_times():
     times = np.array((0.0, 0.5, 2.0, 2.25, 5.0))
     np.testing.assert_allclose(second_differences(times) @ (3.0 * times**2 - times), 6.0, atol=1e-12)
+
+
+def test_straight_lines_go_on_beyond_their_ends():
+    at, places = np.array([-1.0, 0.5, 1.5, 3.0]), np.array([0.0, 1.0, 2.0])
+    assert straight_on(at, places, np.array([0.0, 1.0, 3.0])).tolist() == [-1.0, 0.5, 2.0, 5.0]
+    assert straight_on(at, places[:1], np.array([7.0])).tolist() == [7.0] * 4
+
+
+def test_means_by_a_hann_window():
+    """Of one neighbour to either side it is 1/4, 1/2, 1/4."""
+    assert bell_means(np.array([0.0, 0.0, 4.0, 0.0, 0.0]), 1) == pytest.approx([1.0, 2.0, 1.0])

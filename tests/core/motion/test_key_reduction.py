@@ -137,3 +137,10 @@ def test_runs():
     over = np.array([1, 0, 0, 1, 1, 1, 0, 1, 1], bool)
     assert key_reduction.middles_of_runs(over).tolist() == [0, 4, 7]
     assert key_reduction.middles_of_runs(np.zeros(4, bool)).tolist() == []
+
+
+def test_signs_and_zero_quaternions_are_as_in_blender():
+    values = np.array([(0.6, 0.8, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
+    turns = key_reduction.rotations_of("QUATERNION", values)
+    assert tuple(turns[1]) == tuple(Quaternion((0.0, 0.0, 0.0, 0.0)).normalized())
+    assert key_reduction.apart("QUATERNION", -values, turns) == pytest.approx([0.0, 0.0], abs=1e-7)
