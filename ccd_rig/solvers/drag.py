@@ -30,7 +30,7 @@ KEPT, PULLED = 1, 2
 """Priorities of kept rotations and of pulled points; pins have 0."""
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
-SUPPORT_SOFTNESS = 0.5
+SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
 
 
