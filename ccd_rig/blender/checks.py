@@ -94,7 +94,8 @@ def _chain_problems(
                 yield Problem("WARNING", bone.name, f"{message}: let it turn, or pose it inside the limit")
         else:
             yield from _bone_problems(bone, settings[bone.name])
-    yield from _unseen_problems([bone for bone in bones if bone.name in locked])
+    followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
+    yield from _unseen_problems([bone for bone in (*bones, *followers) if bone.name in locked])
     for name in sorted(carried.keys() - moved):
         # A bone that only has mass: its pose is read from its channels.
         bone = armature_object.pose.bones[name]
@@ -105,9 +106,9 @@ def _chain_problems(
             yield Problem("WARNING", name, f"{message} puts its mass: bake the constraint to keys first")
     yield from ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
-    followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
     for bone in followers:
-        yield from _bone_problems(bone, {"limit": None})
+        if bone.name not in locked:
+            yield from _bone_problems(bone, {"limit": None})
     located = [
         bone
         for bone in bones

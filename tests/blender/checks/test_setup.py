@@ -302,3 +302,20 @@ def test_what_is_called_grows_hardly_faster_than_the_rig(checks):
         counts.append(calls[0])
         bpy.data.objects.remove(rig)
     assert counts[1] < 4.0**1.2 * counts[0]
+
+
+def test_locked_bones_of_a_body_that_constraints_move_are_told_in_one_line(ext, checks):
+    """As those of Rigify's mechanism: each was told by itself to act on top of a pose that nothing solves."""
+    rig = rigs.metarig("human")
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    assert checks.problems(rig, bpy.context.scene) == ()
+    for side in "LR":
+        bone = rig.pose.bones[f"shoulder.{side}"]
+        bone.lock_rotation, bone.lock_rotation_w, bone.lock_location = (True,) * 3, True, (True,) * 3
+        copied = bone.constraints.new("COPY_SCALE")
+        copied.target, copied.subtarget = rig, "spine"
+    rigs.update()
+    problems = [(p.severity, p.where, p.message) for p in checks.problems(rig, bpy.context.scene)]
+    one(problems, "WARNING", "shoulder.L", "Bones 'shoulder.L', 'shoulder.R': the solve does not see where")

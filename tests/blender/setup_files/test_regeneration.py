@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
+from mathutils import Quaternion
 from operator_calls import fails
 
 BONES = ("forearm_fk.L", "hand_fk.L", "shin_fk.R")
@@ -42,11 +43,16 @@ LIMITS = [("HINGE", 1.0, 0.25), ("HINGE", 2.0, 0.25), ("HINGE", 3.0, 0.25)]
 
 def test_limits_outlast_generation_by_themselves(ext, generated):
     metarig, rig = generated
+    start = Quaternion((0.8, 0.6, 0.0, 0.0))
+    ext.module("ccd_rig.blender.properties.new_constraints").start_from(rig, {"shin_fk.L": start})
     for _ in range(2):
         identity = rig.data["rig_id"]
         assert generate(metarig) == rig
         assert rig.data["rig_id"] != identity
         assert limits(rig) == LIMITS
+        shin = rig.pose.bones["shin_fk.L"].ccd_rig
+        assert shin.start_rotation[:] == pytest.approx(start[:])
+        assert shin.start_before[:] == (1.0, 0.0, 0.0, 0.0)  # its pose is at rest again, as Rigify leaves all
         assert [row.tip for row in rig.ccd_rig.constraints] == ["hand_fk.L"]
     assert ext.module("ccd_rig.blender.setup_files")._bone_settings == {}
     assert rig.pose.bones["hand_fk.L"].ccd_rig.known_as == "hand_fk.L"
