@@ -59,17 +59,19 @@ def fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[Ar
         across, cosine = batch.cross(before, after, -1), batch.dot(before, after, -1)
         sides = turned(inverse(turns[i - 1]), across)
         usual = sides.sum(axis=0)
-        size = float(np.linalg.norm(usual))
+        size, sine = float(np.linalg.norm(usual)), batch.length(across, -1)
+        sign: Array = np.ones(len(across))
         if size > STEADY * batch.length(sides, -1).sum() and size > 1e-9:
             axis = turned(turns[i - 1], usual / size)
             side = batch.dot(across, axis, -1)
-            near = (np.abs(side) < STRAIGHT) & (
-                cosine > 0.0
-            )  # what is about straight bends to its usual side
-            across = across + np.where(near, STRAIGHT - side, 0.0)[:, None] * axis
-        sine = batch.length(across, -1)
-        axes.append(across / np.maximum(sine, 1e-12)[:, None])
-        angles.append(np.asarray(batch.arctan2(sine, cosine)))
+            is_both = bool(side.min() < -STRAIGHT)  # it bends to both sides: its angle goes through 0
+            sign = np.where(is_both & (side < 0.0), -1.0, 1.0)
+            near = (np.abs(side) < STRAIGHT) & (cosine > 0.0)  # about straight: it bends to its usual side
+            raised = np.where(near, STRAIGHT - sign * side, 0.0)
+            across = sign[:, None] * across + raised[:, None] * axis
+            sine = sine if is_both else batch.length(across, -1)
+        axes.append(batch.directions(across))
+        angles.append(np.asarray(batch.arctan2(sign * sine, cosine)))
         straight.append(shortest(links[i], links[i - 1]))
     if not axes:
         return [shortest(links[0], line)]

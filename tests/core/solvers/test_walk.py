@@ -764,6 +764,24 @@ def test_a_short_leg_that_is_straight_in_its_cycle_folds_as_smoothly_as_before_a
         assert np.abs(np.diff(bends)).max() < np.radians(6.0)  # the cycle's in a frame
 
 
+def test_a_short_leg_whose_joint_bends_to_both_sides_folds_it_to_its_usual_side():
+    """Its second joint is bent by 50 degrees to one side, by up to 20 to the other, and never turns over."""
+    ways = np.radians(np.stack((np.zeros(61), np.full(61, 40.0), np.linspace(50.0, -20.0, 61)), axis=1))
+    lengths, across = (0.4, 0.3, 0.2), np.array((1.0, 0.0, 0.0))
+    links = [
+        size * np.stack((np.zeros(61), np.sin(way), -np.cos(way)), axis=1)
+        for size, way in zip(lengths, np.cumsum(ways, axis=1).T, strict=True)
+    ]
+    still = [np.tile((1.0, 0.0, 0.0, 0.0), (61, 1))] * 3
+    line = 0.9 * sum(links)
+    put = [turned(turn, link) for turn, link in zip(fold(links, still, line), links, strict=True)]
+    np.testing.assert_allclose(sum(put), line, atol=1e-3)
+    for above, below, way in zip(put[:-1], put[1:], ways.T[1:], strict=True):
+        bends = np.arctan2(np.cross(above, below) @ across, np.sum(above * below, axis=1))
+        assert (bends > way).all()
+        assert np.abs(np.diff(bends)).max() < np.radians(4.0)  # the cycle's in a frame is 1.2
+
+
 def angle_between(a, b):
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), np.sum(a * b)))
 
