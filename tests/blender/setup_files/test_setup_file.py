@@ -654,3 +654,18 @@ def test_keys_of_a_strip_that_is_tweaked_are_neither_written_nor_replaced(ext, t
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
     assert "Keys are left out: Armature 'Rig': an NLA strip is being tweaked" in capfd.readouterr().out
     assert influence_keys(channels, rig, "Hand") == kept
+
+
+@pytest.mark.parametrize(("side", "along"), [(1.0, (0.0, 1.0, 0.0)), (-1.0, (0.0, 0.0, 1.0))])
+def test_a_bone_leads_to_the_middle_of_its_children_unless_that_is_its_head(ext, side, along):
+    """Its tail is at +Z, as importers make it up; children begin at +Y, or at both ends of a bar."""
+    rig = rigs.chain(3)
+    with rigs.edit_bones(rig) as bones:
+        one, other = bones["bone_1"], bones["bone_2"]
+        other.parent, one.use_connect, other.use_connect = bones["bone_0"], False, False
+        for bone, place in ((one, (0.0, 1.0, 0.0)), (other, (0.0, side, 0.0))):
+            bone.head, bone.tail = place, (place[0], place[1], 0.5)
+    bone = rig.pose.bones["bone_0"]
+    assert bone.bone.tail_local[:] == (0.0, 0.0, 1.0)
+    files = ext.module("ccd_rig.blender.setup_files")
+    assert files.along_of(bone) == pytest.approx(along)
