@@ -698,3 +698,18 @@ def test_beside_a_file_that_was_never_saved_nothing_is_written(ext, tmp_path, mo
     rigs.activate(bpy.data.objects[rig.name])
     assert bpy.ops.ccd_rig.setup_save(filepath="//rig.json") == {"FINISHED"}
     assert (tmp_path / "rig.json").is_file()
+
+
+@pytest.mark.parametrize(("side", "along"), [(1.0, (0.0, 1.0, 0.0)), (-1.0, (0.0, 0.0, 1.0))])
+def test_a_bone_leads_to_the_middle_of_its_children_unless_that_is_its_head(ext, side, along):
+    """Its tail is at +Z, as importers make it up; children begin at +Y, or at both ends of a bar."""
+    rig = rigs.chain(3)
+    with rigs.edit_bones(rig) as bones:
+        one, other = bones["bone_1"], bones["bone_2"]
+        other.parent, one.use_connect, other.use_connect = bones["bone_0"], False, False
+        for bone, place in ((one, (0.0, 1.0, 0.0)), (other, (0.0, side, 0.0))):
+            bone.head, bone.tail = place, (place[0], place[1], 0.5)
+    bone = rig.pose.bones["bone_0"]
+    assert bone.bone.tail_local[:] == (0.0, 0.0, 1.0)
+    files = ext.module("ccd_rig.blender.setup_files")
+    assert files.along_of(bone) == pytest.approx(along)
