@@ -365,7 +365,7 @@ def require_evaluable(
 
     Raises:
         RigError: a target or its bone is missing; rigid body physics moves it or the armature, or a driver
-            that reads changing properties of the user's scene does.
+            that reads changing properties of the user's scene does; or what moves them is in Edit Mode.
     """
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
@@ -403,6 +403,7 @@ def _require_evaluable(scene: bpy.types.Scene, starts: Iterable[Mover]) -> None:
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
             _refuse_scene_drivers(scene, start, mover.thing)
+        _refuse_edited(start, mover)
         if mover.surface:
             _refuse_soft(start, mover.thing)
 
@@ -596,6 +597,16 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID)
             f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > "
             "Rigid Body > Bake To Keyframes"
         )
+
+
+def _refuse_edited(start: Mover, mover: Mover) -> None:
+    """Refuse bones, modified surfaces and shape keys in Edit Mode, which shows the rest pose and plain points."""
+    data = getattr(mover.thing, "data", None)
+    if not getattr(data, "is_editmode", False):
+        return
+    modified = any(each.show_viewport for each in mover.thing.modifiers) or getattr(data, "shape_keys", None)
+    if mover.bone or mover.surface and modified:
+        raise RigError(f"{start.trail} follows {mover}, which shows no motion in Edit Mode: leave Edit Mode")
 
 
 def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
