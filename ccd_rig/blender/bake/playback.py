@@ -395,7 +395,8 @@ def _deviations(
     shifts = played.heads[:, chain] - keyed.heads[:, chain]
     distances = _numbers(np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, shifts), axis=-1))
     if not constraint.kind.balances:
-        ends = measuring.points(shown, constraint, *played) - measuring.points(bake_frames, constraint, *keyed)
+        ends = measuring.points(shown, constraint, *played)
+        ends -= measuring.points(bake_frames, constraint, *keyed)
         off = np.linalg.norm(np.einsum("fij,fj->fi", bake_frames.worlds, ends), axis=-1)
         distances[:, -1] = np.maximum(distances[:, -1], _numbers(off))
     angles = angles_between(played.axes[:, chain], unit(keyed.axes[:, chain], axis=-1), axis=-1)

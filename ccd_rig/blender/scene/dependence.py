@@ -600,12 +600,12 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID)
 
 
 def _refuse_edited(start: Mover, mover: Mover) -> None:
-    """Refuse bones, modified surfaces and shape keys in Edit Mode, which shows the rest pose and plain points."""
+    """Refuse what Edit Mode shows otherwise: bones at rest, and points without modifiers and shape keys."""
     data = getattr(mover.thing, "data", None)
     if not getattr(data, "is_editmode", False):
         return
-    modified = any(each.show_viewport for each in mover.thing.modifiers) or getattr(data, "shape_keys", None)
-    if mover.bone or mover.surface and modified:
+    is_shaped = any(each.show_viewport for each in mover.thing.modifiers) or getattr(data, "shape_keys", None)
+    if mover.bone or (mover.surface and is_shaped):
         raise RigError(f"{start.trail} follows {mover}, which shows no motion in Edit Mode: leave Edit Mode")
 
 
