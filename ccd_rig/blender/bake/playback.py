@@ -30,7 +30,7 @@ from ...maths.batch import (
 )
 from ...solvers.stepping import Work
 from .. import checks
-from ..keys.writer import Destination, obstacles
+from ..keys.writer import Destination, driver_obstacles, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
@@ -179,6 +179,7 @@ def _results(
         is_told = (samples.shown.influences > 0.0) & np.isfinite(misses[0]) & np.isfinite(misses[1])
         between = missed_between(samples.shown, misses, is_told & ~is_keyed[:, None], solver)
     at = np.searchsorted(frames, bake_frames.frames)
+    shown = replace(bake_frames, lengths=samples.shown.lengths[at])
     played = Transforms(samples.heads[at], samples.axes[at])
     keyed = measuring.transforms(bake_frames, motion.keyed)
     results = []
@@ -191,7 +192,7 @@ def _results(
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, samples.strayed[:, c], 0.0)[at]
         distance, angle, row, causes = _worst_deviation(
-            armature_object, bake_frames, c, played, keyed, strays, samples.tolerances
+            armature_object, bake_frames, c, shown, played, keyed, strays, samples.tolerances
         )
         results.append(
             PlaybackResult(
@@ -213,6 +214,7 @@ def _worst_deviation(
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
     c: int,
+    shown: BakeFrames,
     played: Transforms,
     keyed: Transforms,
     strays: Array,
@@ -221,6 +223,7 @@ def _worst_deviation(
     """The largest deviation of constraint `c` from the bake: world metres, radians, row and causes.
 
     Args:
+        shown: the frames with the lengths of bones that play.
         strays: (F, 2) deviations of its targets, world metres and radians.
         tolerances: of targets and of bones, world metres and radians.
     """
@@ -232,7 +235,7 @@ def _worst_deviation(
     # Locked bones too, as they carry the others.
     constraint = bake_frames.constraints[c]
     chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
-    distances, angles = _deviations(bake_frames, played, keyed, chain)
+    distances, angles = _deviations(bake_frames, constraint, shown, played, keyed, chain)
     size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * float(np.abs(bake_frames.worlds).max())
     most = tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING
     over = np.maximum(distances / most[0], angles / most[1])
@@ -244,7 +247,8 @@ def _worst_deviation(
         moved = _moved_themselves(bake_frames, played, keyed, row, chain, most)
         wrong = [joints[j].name for j in moved]
         wrong = wrong or [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
-        causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
+        causes = tuple(_causes(armature_object, wrong)) or tuple(_scaled(armature_object, wrong))
+        causes = causes or (f"something else moves bone '{wrong[0]}'",)
     return float(distances[row].max()), float(angles[row].max()), row, causes
 
 
@@ -376,12 +380,27 @@ def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
 
 
 def _deviations(
-    bake_frames: BakeFrames, played: Transforms, keyed: Transforms, chain: Sequence[int]
+    bake_frames: BakeFrames,
+    constraint: Constraint,
+    shown: BakeFrames,
+    played: Transforms,
+    keyed: Transforms,
+    chain: Sequence[int],
 ) -> tuple[Array, Array]:
-    """(F, K) deviations of the joints of a chain from their keys: world metres, radians."""
-    shifts = np.einsum("fij,fkj->fki", bake_frames.worlds, played.heads[:, chain] - keyed.heads[:, chain])
+    """(F, K) deviations of the joints of a constraint's chain from their keys: world metres, radians.
+
+    A joint deviates as its head does, the tip also as the point that is brought to the target: a driver may
+    change the tip's length with the bones that were baked.
+    """
+    shifts = played.heads[:, chain] - keyed.heads[:, chain]
+    distances = _numbers(np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, shifts), axis=-1))
+    if not constraint.kind.balances:
+        ends = measuring.points(shown, constraint, *played)
+        ends -= measuring.points(bake_frames, constraint, *keyed)
+        off = np.linalg.norm(np.einsum("fij,fj->fi", bake_frames.worlds, ends), axis=-1)
+        distances[:, -1] = np.maximum(distances[:, -1], _numbers(off))
     angles = angles_between(played.axes[:, chain], unit(keyed.axes[:, chain], axis=-1), axis=-1)
-    return _numbers(np.linalg.norm(shifts, axis=-1)), _numbers(angles)
+    return distances, _numbers(angles)
 
 
 def _moved_themselves(
@@ -431,6 +450,13 @@ def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator
     channels += [(name, "location") for name in bones]
     yield from obstacles(armature_object, channels, Destination.CURRENT_ACTION)
     yield from disturbances(armature_object, bones)
+
+
+def _scaled(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
+    """Drivers of the scale of bones or their parents, in words: it may change with the baked bones."""
+    pose_bones = [armature_object.pose.bones[name] for name in bones]
+    names = {each.name: None for bone in pose_bones for each in (bone, bone.parent) if each is not None}
+    yield from driver_obstacles(armature_object, [(name, "scale") for name in names])
 
 
 def disturbances(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:

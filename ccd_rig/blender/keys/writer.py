@@ -63,7 +63,7 @@ def obstacles(
             "are not baked: choose NLA Strip Above"
         )
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
-    sentences += _driver_obstacles(armature_object, keyed)
+    sentences += driver_obstacles(armature_object, keyed)
     sentences += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
     sentences += _numbered_obstacles(armature_object, bones)
     # A strip gets a new action with new F-curves; the present action continues below it.
@@ -81,10 +81,11 @@ def obstacles(
 def pose_obstacles(armature_object: bpy.types.Object, posed: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield reasons why a pose of channels without keys could not be kept or would not show."""
     yield from _edit_obstacles(armature_object)
-    yield from _driver_obstacles(armature_object, posed)
+    yield from driver_obstacles(armature_object, posed)
 
 
-def _driver_obstacles(armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]]) -> Iterator[str]:
+def driver_obstacles(armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield obstacles to channels, pairs of bone and channel, by their drivers."""
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
     for driver in channels.drivers_of(armature_object):
         if driver.data_path in bones and not driver.mute:

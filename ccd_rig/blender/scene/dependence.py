@@ -377,7 +377,7 @@ def require_evaluable(
 
     Raises:
         RigError: a target or its bone is missing; rigid body physics moves it or the armature, or a driver
-            that reads changing properties of the user's scene does.
+            that reads changing properties of the user's scene does; or what moves them is in Edit Mode.
     """
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
@@ -415,6 +415,7 @@ def _require_evaluable(scene: bpy.types.Scene, starts: Iterable[Mover]) -> None:
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
             _refuse_scene_drivers(scene, start, mover.thing)
+        _refuse_edited(start, mover)
         if mover.surface:
             _refuse_soft(start, mover.thing)
 
@@ -607,6 +608,16 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID)
             f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > "
             "Rigid Body > Bake To Keyframes"
         )
+
+
+def _refuse_edited(start: Mover, mover: Mover) -> None:
+    """Refuse what Edit Mode shows otherwise: bones at rest, and points without modifiers and shape keys."""
+    data = getattr(mover.thing, "data", None)
+    if not getattr(data, "is_editmode", False):
+        return
+    is_shaped = any(each.show_viewport for each in mover.thing.modifiers) or getattr(data, "shape_keys", None)
+    if mover.bone or (mover.surface and is_shaped):
+        raise RigError(f"{start.trail} follows {mover}, which shows no motion in Edit Mode: leave Edit Mode")
 
 
 def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:

@@ -167,8 +167,9 @@ def remove_left(*_arguments: object) -> None:
 
 
 def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
-    """Copy the settings of a scene that animation, drivers and constraints can read."""
-    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+    """Copy the settings of a scene that animation, drivers, constraints and modifiers read."""
+    render = ("fps", "fps_base", "frame_map_old", "frame_map_new", "use_simplify", "simplify_subdivision")
+    for name in render:
         setattr(isolated.render, name, getattr(scene.render, name))
     for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
         setattr(isolated, name, getattr(scene, name))

@@ -160,6 +160,22 @@ def test_a_driver_that_comes_late_is_named(bake, arm, monkeypatch):
     assert "driver" in words
 
 
+@pytest.mark.parametrize("scaled", ["bone_3", "bone_4"])
+def test_a_length_that_goes_after_the_bones_is_named(bake, arm, scaled):
+    """The last bone's scale moves no head of a bone, only the end that should reach the target."""
+    length = arm.pose.bones[scaled].driver_add("scale", 1).driver
+    bend = length.variables.new()
+    bend.type, length.expression = "TRANSFORMS", f"1 + 0.3 * abs({bend.name})"
+    bend.targets[0].id, bend.targets[0].bone_target = arm, "bone_1"
+    bend.targets[0].transform_type, bend.targets[0].transform_space = "ROT_X", "LOCAL_SPACE"
+    arm.data.bones["bone_4"].inherit_scale = "NONE"
+    rigs.update()
+    report = run(bake, arm)
+    assert not report.is_sound
+    assert f"'{scaled}': scale[1] has a driver" in report.check.mismatches()[0]
+    assert only(report).deviation == pytest.approx(max(measured(arm, range(1, 42)).values()), abs=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["target", "turn", "pole"])
 def test_a_target_that_goes_after_the_bones_is_named(bake, arm, kind):
     """By way of a custom property, which nothing that is looked at before the bake leads to."""
@@ -220,7 +236,7 @@ def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, mon
     )
     rig = rigs.chain(1)
     strays, tolerances = np.zeros((2, 2)), (1e-4, 1e-2)
-    *worst, row, causes = playback._worst_deviation(rig, bake_frames, 0, None, None, strays, tolerances)
+    *worst, row, causes = playback._worst_deviation(rig, bake_frames, 0, None, None, None, strays, tolerances)
     assert (row, *worst) == (0, *first)
     assert causes == ("something else moves bone 'bone_0'",)
 

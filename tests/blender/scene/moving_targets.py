@@ -87,6 +87,13 @@ def shrinkwrapped_to_a_hidden_one(rig):
     return target, ""
 
 
+def shrinkwrapped_to_a_simplified_one(rig):
+    target, _ = shrinkwrapped("NEAREST_VERTEX")(rig)
+    bpy.data.objects["Surface"].modifiers.new("Smooth", "SUBSURF").levels = 2
+    bpy.context.scene.render.use_simplify, bpy.context.scene.render.simplify_subdivision = True, 0
+    return target, ""
+
+
 def copies_a_vertex_group(rig):
     """Copy Location of a vertex group: the middle of evaluated vertices."""
     ground, target = surface(), rigs.empty("Target")
@@ -235,6 +242,7 @@ SET_UPS = (
     shrinkwrapped("PROJECT"),
     shrinkwrapped("NEAREST_VERTEX"),
     shrinkwrapped_to_a_hidden_one,
+    shrinkwrapped_to_a_simplified_one,
     copies_a_vertex_group,
     hooked_path,
     nla_blend,

@@ -78,9 +78,46 @@ def simulated_base(rig, row):
     rig.pose.bones["base"].constraints.new("COPY_LOCATION").target = lead
 
 
+def bones_in_edit_mode(rig, row):
+    """The target hangs on a bone, which Edit Mode shows at rest."""
+    other = rigs.chain(2, name="Other")
+    row.target.parent, row.target.parent_type, row.target.parent_bone = other, "BONE", "bone_1"
+    rigs.activate(other)
+    bpy.ops.object.mode_set(mode="EDIT")
+
+
+def rig_data_in_edit_mode(rig, row):
+    """Another object with the same armature is edited."""
+    rigs.activate(rigs.link(rig.data, "Twin"))
+    bpy.ops.object.mode_set(mode="EDIT")
+
+
+def points_in_edit_mode(rig, row):
+    """The target hangs on a vertex, which Edit Mode shows without modifiers and shape keys."""
+    floor = rigs.ground(lambda x, y: 0.0, [-1.0, 1.0], name="Floor")
+    row.target.parent, row.target.parent_type, row.target.parent_vertices = floor, "VERTEX", (0, 0, 0)
+    bpy.ops.object.mode_set(mode="EDIT")
+    return floor
+
+
+def displaced_points_in_edit_mode(rig, row):
+    points_in_edit_mode(rig, row).modifiers.new("Up", "DISPLACE")
+
+
+def keyed_points_in_edit_mode(rig, row):
+    floor = points_in_edit_mode(rig, row)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    floor.shape_key_add(name="Basis")
+    bpy.ops.object.mode_set(mode="EDIT")
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
+        (bones_in_edit_mode, ["Reach", "'Target' follows bone 'bone_1' of 'Other'", "leave Edit Mode"]),
+        (rig_data_in_edit_mode, ["Reach", "bone 'tip' of 'Rig'", "leave Edit Mode"]),
+        (displaced_points_in_edit_mode, ["Reach", "'Target' follows 'Floor'", "leave Edit Mode"]),
+        (keyed_points_in_edit_mode, ["Reach", "'Target' follows 'Floor'", "leave Edit Mode"]),
         (no_target, ["Reach", "no target"]),
         (no_bone, ["Reach", "'Target' has no bone 'gone'"]),
         (missing_row, ["'Rig'", "no constraint 'Reach'"]),
@@ -128,6 +165,15 @@ def test_simulated_but_not_used(evaluation, constraints_of):
     row = add_row(rig, rigs.empty("Target", (1, 2, 3)))
     simulated(rig, row)
     row.target.parent.rigid_body.kinematic = True
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
+        sample(3)
+
+
+def test_points_in_edit_mode_that_show_as_they_play(evaluation, constraints_of):
+    rig = make_rig()
+    row = add_row(rig, rigs.empty("Target", (1, 2, 3)))
+    points_in_edit_mode(rig, row)
+    rigs.update()
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
         sample(3)
 
