@@ -1091,7 +1091,7 @@ def keep_windows(p):
     """Note which chains are inside their reach windows, and that none presses against its window yet."""
     for k in range(p.goals):
         if p.goal_kind[k] == WINDOW:
-            p.is_met[k] = p.distance[k] <= p.position_tolerance
+            p.is_met[k] = 1 if p.distance[k] <= p.position_tolerance else 0
             p.force[p.first_row[k]] = 0.0
 
 
@@ -1389,10 +1389,10 @@ def factorise_curved(p, pull):
     square = 0.0
     for k in range(p.goals):
         for row in range(p.first_row[k], p.first_row[k + 1]):
+            p.row_gain[row] = 1.0 if is_kept(p, k) else 0.0
             if p.row_is_active[row]:
                 square += p.force[row] * p.force[row]
-            p.row_gain[row] = 1.0 if is_kept(p, k) else 0.0
-            p.row_damping[row] = 0.0 if is_kept(p, k) else 1.0 / p.rank_weight[k]
+                p.row_damping[row] = 0.0 if is_kept(p, k) else 1.0 / p.rank_weight[k]
     for column in range(p.columns):
         p.free_gradient[column] = 0.0
     shift = pull + CURVED * sqrt(square)
