@@ -152,8 +152,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     versions = list(environments.BLENDERS)
 
-    def command(name: str, run, about: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+    def command(name: str, run, words: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=words, description=words, allow_abbrev=False)
         sub.set_defaults(run=run)
         if run not in (setup, check, lint, mutate):
             sub.add_argument("--blender", choices=versions, help="default: the oldest whose Python is here")

@@ -444,8 +444,8 @@ def sanitizer_libraries() -> list[str]:
     Raises:
         KernelError: as `sanitizing_compiler`.
     """
-    asked = [[sanitizing_compiler(), f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]
-    paths = [subprocess.check_output(each, text=True).strip() for each in asked]
+    queries = [[sanitizing_compiler(), f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]
+    paths = [subprocess.check_output(each, text=True).strip() for each in queries]
     return [os.path.realpath(path) for path in paths]
 
 

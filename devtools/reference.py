@@ -102,9 +102,9 @@ def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
         "Everything that the panels show and that scripts may set. Angles are in degrees on this page and in "
         "radians in scripts. Lengths are in the scene's unit."
     )
-    for kind, (title, about) in GROUPS.items():
+    for kind, (title, text) in GROUPS.items():
         anchors = "" if title.lower().replace(" ", "-") == kind else f'<a id="{kind}"></a>'
-        yield from ("", f"## {title}", "", anchors + about, "")
+        yield from ("", f"## {title}", "", anchors + text, "")
         yield from _table(settings[kind], kind)
 
 

@@ -241,10 +241,10 @@ def active_constraint(rig: bpy.types.Object) -> Any:
     return row
 
 
-def require_visible(context: bpy.types.Context, thing: bpy.types.Object) -> None:
+def require_visible(context: bpy.types.Context, obj: bpy.types.Object) -> None:
     """Raise RigError if an object is not visible: Blender neither selects it nor changes its mode."""
-    if not thing.visible_get(view_layer=context.view_layer):
-        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
+    if not obj.visible_get(view_layer=context.view_layer):
+        raise RigError(f"'{obj.name}' is hidden or not in this view layer: show it first")
 
 
 def leave_mode(context: bpy.types.Context) -> str:

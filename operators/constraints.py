@@ -241,7 +241,7 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
             new_constraints.remove_left_over(context, targets)
             return
         for row in filter(new_constraints.is_left_over, targets):
-            target = row.bone or row.thing.name
+            target = row.bone or row.obj.name
             self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
 
 
@@ -270,8 +270,8 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
 
 def _require_editable(context: bpy.types.Context, targets: Iterable[new_constraints.Target]) -> None:
     """Raise RigError if control bones among targets cannot be removed."""
-    for thing in {target.thing for target in targets if target.bone and control_bones.is_made(*target)}:
-        control_bones.require_editable(context, thing)
+    for obj in {target.obj for target in targets if target.bone and control_bones.is_made(*target)}:
+        control_bones.require_editable(context, obj)
 
 
 class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):

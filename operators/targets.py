@@ -59,22 +59,22 @@ class CCD_RIG_OT_rig_select(Command, bpy.types.Operator):
         rig.ccd_rig.active_index = index
 
 
-def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
+def _select(context: bpy.types.Context, obj: Any, bone: str) -> None:
     """Select an object, or a bone of an armature object, alone.
 
     Raises:
         RigError: it is not visible, or the present object is hidden in its mode.
     """
-    command.require_visible(context, thing)
+    command.require_visible(context, obj)
     command.leave_mode(context)
     bpy.ops.object.select_all(action="DESELECT")
-    thing.select_set(True)
-    context.view_layer.objects.active = thing
-    if bone and thing.pose is not None and bone in thing.pose.bones:
+    obj.select_set(True)
+    context.view_layer.objects.active = obj
+    if bone and obj.pose is not None and bone in obj.pose.bones:
         bpy.ops.object.mode_set(mode="POSE")
-        for pose_bone in thing.pose.bones:
+        for pose_bone in obj.pose.bones:
             channels.select_bone(pose_bone, pose_bone.name == bone)
-        thing.data.bones.active = thing.data.bones[bone]
+        obj.data.bones.active = obj.data.bones[bone]
 
 
 class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):

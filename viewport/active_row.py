@@ -109,8 +109,8 @@ def row_of(rig: bpy.types.Object, bone: str) -> int:
 def _users(rig: bpy.types.Object, target: Target) -> list[int]:
     """Indices of the constraints with this target or pole; only armatures have bones."""
     every = [new_constraints.of_row(row) for row in rig.ccd_rig.constraints]
-    if target.thing.type != "ARMATURE":
-        every = [tuple(Target(each.thing) for each in targets) for targets in every]
+    if target.obj.type != "ARMATURE":
+        every = [tuple(Target(each.obj) for each in targets) for targets in every]
     return [k for k, targets in enumerate(every) if target in targets]
 
 

@@ -251,7 +251,7 @@ def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
     """
     rig = shown_rig(context)
     rig.ccd_rig.active_index = mark.row
-    if mark.target.thing == rig:
+    if mark.target.obj == rig:
         active_row.activate_bone(rig, mark.target.bone, extends)
     elif active_row.is_wanted(context):
         active_row.activate_bone(rig, rig.ccd_rig.constraints[mark.row].tip, extends)

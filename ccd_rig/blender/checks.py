@@ -735,27 +735,27 @@ def _carriers(armature_object: bpy.types.Object, constraints: Sequence[Constrain
     """By constraint with a target, the first one whose target carries that; empty where none does."""
     places = [(dependence.target_object(each), each.target_bone) for each in constraints]
     reaching: dict[Any, list[int]] = defaultdict(list)  # by place, the constraints that reach for it
-    for k, (each, (thing, bone)) in enumerate(zip(constraints, places, strict=True)):
-        if thing is not None and each.kind.reaches and (thing != armature_object or bone):
-            reaching[thing, bone].append(k)
+    for k, (each, (obj, bone)) in enumerate(zip(constraints, places, strict=True)):
+        if obj is not None and each.kind.reaches and (obj != armature_object or bone):
+            reaching[obj, bone].append(k)
     lookups, carriers = dependence.Lookups(), dict[str, str]()
-    for each, (thing, bone) in zip(constraints, places, strict=True):
-        if thing is None:
+    for each, (obj, bone) in zip(constraints, places, strict=True):
+        if obj is None:
             continue
         above = dict.fromkeys(
-            (m.thing, m.bone) for m in dependence.movers(thing, bone, armature_object, lookups=lookups)
+            (m.data_block, m.bone) for m in dependence.movers(obj, bone, armature_object, lookups=lookups)
         )
-        above.pop((thing, bone))
+        above.pop((obj, bone))
         others = [k for place in above for k in reaching.get(place, ())]
         names = [constraints[k].name for k in sorted(others) if constraints[k].name != each.name]
         carriers[each.name] = names[0] if names else ""
     return carriers
 
 
-def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
+def _is_animated(obj: bpy.types.Object, bone: str) -> bool:
     """Whether F-curves move an object, or one bone of it; keys of one value do not."""
-    start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
-    for curve in (curve for _, curves in channels.played(thing) for curve in curves):
+    start = obj.pose.bones[bone].path_from_id() + "." if bone and bone in obj.pose.bones else ""
+    for curve in (curve for _, curves in channels.played(obj) for curve in curves):
         if curve.data_path.startswith(start):
             points = curve.keyframe_points if len(curve.keyframe_points) else curve.sampled_points
             values = [point.co[1] for point in points]

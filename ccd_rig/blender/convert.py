@@ -132,15 +132,13 @@ def _pole(
     has_rotation: bool,
 ) -> tuple[dict[str, Any], str]:
     """Return the fields of a pole, and a note on it."""
-    thing, bone = constraint.pole_target, constraint.pole_subtarget
-    if (bone and (thing.pose is None or bone not in thing.pose.bones)) or (
-        thing == armature_object and not bone
-    ):
-        return {}, f"its pole '{thing.name}' is not taken over: choose an object or one of its bones"
+    obj, bone = constraint.pole_target, constraint.pole_subtarget
+    if (bone and (obj.pose is None or bone not in obj.pose.bones)) or (obj == armature_object and not bone):
+        return {}, f"its pole '{obj.name}' is not taken over: choose an object or one of its bones"
     # A bone with a goal for its rotation is not free to bend.
     if len(chain) - has_rotation < 2:
         return {}, "its pole is not taken over, since less than two bones are free to bend"
-    fields = {"pole_target": thing, "pole_bone": bone}
+    fields = {"pole_target": obj, "pole_bone": bone}
     angle = _present_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
     if angle is None:
         return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
@@ -175,9 +173,9 @@ def _present_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> floa
     Blender turns such a chain about the line to the tail of the tip. Its pole angle is not an angle of this
     bend.
     """
-    thing, bone = constraint.pole_target, constraint.pole_subtarget
+    obj, bone = constraint.pole_target, constraint.pole_subtarget
     heads = [Vector(pose_bone.head) for pose_bone in reversed(chain[1:])]
-    pole = thing.matrix_world @ (thing.pose.bones[bone].head if bone else Vector())
+    pole = obj.matrix_world @ (obj.pose.bones[bone].head if bone else Vector())
     local: Any = chain[0].id_data.matrix_world.inverted() @ pole
     return _angle_to_bend(heads, Vector(chain[0].head), local - heads[0])
 

@@ -291,8 +291,8 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
-    for thing, bone in objects_of(set_up.reader.targets.sources):
-        if bone and bone not in thing.evaluated_get(depsgraph).pose.bones:  # Edit Mode has just renamed it
+    for obj, bone in objects_of(set_up.reader.targets.sources):
+        if bone and bone not in obj.evaluated_get(depsgraph).pose.bones:  # Edit Mode has just renamed it
             return False
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
@@ -319,12 +319,12 @@ def _update(
 
 def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
     """Raise RigError if a target is hidden: Blender does not evaluate hidden objects."""
-    hidden = {thing for thing, _ in set_up.reader.hidden(depsgraph)}
+    hidden = {obj for obj, _ in set_up.reader.hidden(depsgraph)}
     for source in set_up.reader.targets.sources if hidden else ():
-        for thing, _ in objects_of([source]):
-            if thing in hidden:
+        for obj, _ in objects_of([source]):
+            if obj in hidden:
                 raise RigError(
-                    f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
+                    f"Constraint '{source.constraint.name}': Live does not see '{obj.name}' while it is "
                     "hidden: show it, or use Solve Pose and Bake, which do"
                 )
 

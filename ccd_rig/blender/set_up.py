@@ -755,7 +755,7 @@ def _add_rows(
         make_targets(context, armature_object, wanted, choices.control_bones), users, strict=True
     ):
         row = armature_object.ccd_rig.constraints[name]
-        setattr(row, "target" if what == "target" else "pole_target", target.thing)
+        setattr(row, "target" if what == "target" else "pole_target", target.obj)
         setattr(row, f"{what}_bone", target.bone)
 
 

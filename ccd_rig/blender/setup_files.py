@@ -465,9 +465,9 @@ SAME = 1e-3
 """Largest angle between axes, radians, and difference of sizes, at which settings are copied unchanged."""
 EXCHANGES = sorted(
     (
-        Quaternion(parts).normalized()
-        for parts in itertools.product((1.0, 0.0, -1.0), repeat=4)
-        if sum(map(abs, parts)) in (1.0, 2.0, 4.0)
+        Quaternion(components).normalized()
+        for components in itertools.product((1.0, 0.0, -1.0), repeat=4)
+        if sum(map(abs, components)) in (1.0, 2.0, 4.0)
     ),
     key=angle_of,
 )

@@ -156,8 +156,8 @@ def walk_steps(
     _require_free_legs(joints, figure)
     moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
     grounds = (("ground", shown) for mesh in choice.meshes for shown in with_instanced(mesh))
-    for word, thing in (("curve", curve), *grounds):
-        if trail := trail_to_bones(thing, word, rig, moved):
+    for word, obj in (("curve", curve), *grounds):
+        if trail := trail_to_bones(obj, word, rig, moved):
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
@@ -463,7 +463,7 @@ def _measured(
 # The curve, as points in world space ------------------------------------------------------------------------
 
 
-def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
+def curve_points(scene: bpy.types.Scene, obj: bpy.types.Object, frame: float) -> tuple[Array, bool]:
     """Return (P, 3) world points of a curve object at a frame, and whether it is cyclic.
 
     Its bevel is left out, and so are modifiers that make other points, such as arrays.
@@ -471,14 +471,14 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
     Raises:
         RigError: the curve has no spline or several.
     """
-    splines = thing.data.splines
+    splines = obj.data.splines
     if not len(splines):
-        raise RigError(f"curve '{thing.name}' has no spline: draw one, or choose another curve")
+        raise RigError(f"curve '{obj.name}' has no spline: draw one, or choose another curve")
     if len(splines) > 1:
-        raise RigError(f"curve '{thing.name}' has {len(splines)} splines: leave it one")
+        raise RigError(f"curve '{obj.name}' has {len(splines)} splines: leave it one")
     closed = bool(splines[0].use_cyclic_u)
-    data = thing.data.copy()
-    bare: Any = thing.copy()
+    data = obj.data.copy()
+    bare: Any = obj.copy()
     try:
         bare.data = data
         for modifier in [each for each in bare.modifiers if each.type not in DEFORMING]:
@@ -500,39 +500,39 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
         bpy.data.objects.remove(bare)
         bpy.data.curves.remove(data)
     if len(points) < 6:
-        raise RigError(f"curve '{thing.name}' has no length: give it two points or more")
+        raise RigError(f"curve '{obj.name}' has no length: give it two points or more")
     return points.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3], closed
 
 
-def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
+def keyed_places(scene: bpy.types.Scene, obj: bpy.types.Object) -> tuple[int, Array]:
     """Return the first keyed frame of a curve's Evaluation Time, and (F,) parts of the curve up to the last.
 
     Raises:
         RigError: it has fewer than two keys.
     """
-    keys = times_of_curves(thing.data, lambda curve: curve.data_path == "eval_time")
+    keys = times_of_curves(obj.data, lambda curve: curve.data_path == "eval_time")
     times = np.unique(np.concatenate([np.zeros(0), *keys]))
     if len(times) < 2:
         raise RigError(
-            f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
+            f"curve '{obj.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
         )
     first, last = (round(each / key_time(scene)) for each in (times[0], times[-1]))
-    whole = max(float(thing.data.path_duration), 1.0)
+    whole = max(float(obj.data.path_duration), 1.0)
     with shared_scene(scene) as shared:
-        shared.isolated.collection.objects.link(thing)
+        shared.isolated.collection.objects.link(obj)
         shown = (set_frame(shared.isolated, frame) for frame in range(first, last + 1))
-        values = np.array([float(thing.evaluated_get(depsgraph).data.eval_time) for depsgraph in shown])
+        values = np.array([float(obj.evaluated_get(depsgraph).data.eval_time) for depsgraph in shown])
     back = np.flatnonzero(np.diff(values) < -1e-9 * whole)
     if len(back):
         raise RigError(
-            f"the Evaluation Time of curve '{thing.name}' goes back after frame {first + back[0]}: let it "
+            f"the Evaluation Time of curve '{obj.name}' goes back after frame {first + back[0]}: let it "
             "only grow"
         )
-    if thing.data.splines and thing.data.splines[0].use_cyclic_u:
+    if obj.data.splines and obj.data.splines[0].use_cyclic_u:
         return first, values / whole - math.floor(values[0] / whole)
     if not -1e-6 <= values[0] / whole <= values[-1] / whole <= 1.0 + 1e-6:
         raise RigError(
-            f"the Evaluation Time of curve '{thing.name}' is {values[0]:g} to {values[-1]:g}, and its path "
+            f"the Evaluation Time of curve '{obj.name}' is {values[0]:g} to {values[-1]:g}, and its path "
             f"0 to {whole:g}: key it inside, or raise Path Duration"
         )
     return first, np.clip(values / whole, 0.0, 1.0)

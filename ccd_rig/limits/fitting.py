@@ -16,7 +16,7 @@ from mathutils import Quaternion, Vector
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
-from ..maths.batch import about, length, logarithm, multiply, twist_angles, unit
+from ..maths.batch import axis_rotation, length, logarithm, multiply, twist_angles, unit
 from ..maths.rotations import FULL_TURN, angle_of, log, swing_twist, wrapped
 from ..maths.validation import Triple, finite, within
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
@@ -185,7 +185,7 @@ def _twists(samples: Array, axis: Iterable[float]) -> Array:
 def _fitted_swing(samples: Array, settings: FitSettings) -> SwingTwist:
     along = (0.0, 1.0, 0.0)
     angles = _twists(samples, along)
-    swings = logarithm(multiply(samples, about(np.array(along), -angles).T))[[0, 2]]
+    swings = logarithm(multiply(samples, axis_rotation(np.array(along), -angles).T))[[0, 2]]
     sides = _sides(swings, settings)
     x_lower, x_upper, z_lower, z_upper = (min(side, pi) for side in sides)
     twist = tuple(min(max(bound, -pi), pi) for bound in _range(angles, settings))

@@ -131,7 +131,7 @@ def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
     return unit(blended, axis)
 
 
-def about(axes: Array, angles: Array | float) -> Array:
+def axis_rotation(axes: Array, angles: Array | float) -> Array:
     """Unit quaternions (..., 4) of turns by angles (...) about unit vectors (3,) or (..., 3)."""
     half = 0.5 * np.asarray(angles)[..., None]
     return np.concatenate((np.cos(half), np.sin(half) * axes), axis=-1)

@@ -12,7 +12,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..maths.batch import Array, about, multiply, runs
+from ..maths.batch import Array, axis_rotation, multiply, runs
 
 PLACE = "LOCATION"
 """The kind of location channels."""
@@ -32,11 +32,13 @@ def rotations_of(kind: str, values: Array) -> Array:
         axis = values[..., 1:]
         sizes = np.linalg.norm(axis, axis=-1, keepdims=True)
         axis = np.where(sizes > 0.0, axis / np.where(sizes > 0.0, sizes, 1.0), 0.0)
-        return about(axis, np.where(sizes[..., 0] > 0.0, values[..., 0], 0.0))  # no axis is no rotation
+        return axis_rotation(
+            axis, np.where(sizes[..., 0] > 0.0, values[..., 0], 0.0)
+        )  # no axis is no rotation
     rotations = None
     for axis_name in kind:  # the axes in the order in which they are applied
         i = "XYZ".index(axis_name)
-        one = about(np.eye(3)[i], values[..., i])
+        one = axis_rotation(np.eye(3)[i], values[..., i])
         rotations = one if rotations is None else multiply(one, rotations, axis=-1)
     assert rotations is not None
     return rotations

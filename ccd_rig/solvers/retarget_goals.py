@@ -120,7 +120,7 @@ def _swivelled(limb: Limb, pole: Effector, way: ScaledWay, pose: Pose) -> Array:
     target = pole.figures.target
     heads, world = target.world(*pose)
     axis, angle, off = pole.sides(heads, way, limb.end)
-    turn = batch.about(axis, pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle)
+    turn = batch.axis_rotation(axis, pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle)
     upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
     rotations = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
     return turned_to(target, rotations, {limb.end: end})
@@ -145,7 +145,7 @@ def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) 
         sine = batch.length(across, -1)
         angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes, 1e-12))
         axis = across / np.maximum(sine, 1e-12)[:, None]
-        turn = batch.about(axis, np.where(beyond, -2.0 * angle, 0.0))
+        turn = batch.axis_rotation(axis, np.where(beyond, -2.0 * angle, 0.0))
         turns[limb.middle] = product(turn, world[:, middle])
     return turned_to(target, pose[0], turns)
 

@@ -108,9 +108,9 @@ def waves(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[list[bpy.ty
     moved = {each: _moved_bones(each, rows[each], bake) for each, bake in settings.items()}
     carriers = {
         each: {
-            mover.thing
+            mover.data_block
             for mover in dependence.all_movers(each, rows[each])
-            if mover.thing != each and mover.bone in moved.get(mover.thing, ())
+            if mover.data_block != each and mover.bone in moved.get(mover.data_block, ())
         }
         for each in settings
     }

@@ -77,8 +77,8 @@ class Riders(NamedTuple):
         targets, poles = (
             tuple(
                 c
-                for c, (thing, bone) in enumerate(places)
-                if thing is not None and dependence.rides_on((thing, bone), carrier)
+                for c, (obj, bone) in enumerate(places)
+                if obj is not None and dependence.rides_on((obj, bone), carrier)
             )
             for places in (
                 [(dependence.target_object(each), each.target_bone) for each in constraints],

@@ -126,39 +126,41 @@ def _times_of_targets(
     }
     yield from times_of_curves(armature_object, lambda curve: curve.data_path in paths)
     for mover in movers_by_drivers(armature_object, paths):
-        seen.add((mover.thing, mover.bone))
-        yield from _times_of(mover.thing, mover.bone)
+        seen.add((mover.data_block, mover.bone))
+        yield from _times_of(mover.data_block, mover.bone)
     for constraint in constraints:
-        things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
+        objects = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
         pole = pole_object(constraint)
         if pole is not None:
-            things.append((pole, constraint.pole_bone))
-        for thing, bone in things:
-            for mover in movers(thing, bone, armature_object):
-                if (mover.thing, mover.bone) not in seen:
-                    seen.add((mover.thing, mover.bone))
-                    yield from _times_of(mover.thing, mover.bone)
+            objects.append((pole, constraint.pole_bone))
+        for obj, bone in objects:
+            for mover in movers(obj, bone, armature_object):
+                if (mover.data_block, mover.bone) not in seen:
+                    seen.add((mover.data_block, mover.bone))
+                    yield from _times_of(mover.data_block, mover.bone)
 
 
-def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
+def _times_of(data_block: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
     """Times of keys of a bone, or of an object without its bones (`whole`: with them), in strips too."""
-    prefix: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
+    prefix: str = data_block.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
 
     def belongs(curve: bpy.types.FCurve) -> bool:
         path = curve.data_path
         return whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
 
-    yield from times_of_curves(thing, belongs)
+    yield from times_of_curves(data_block, belongs)
 
 
-def times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
+def times_of_curves(data_block: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
     """Times of keys of the playing F-curves of data that count, in strips too."""
 
     def is_played(curve: bpy.types.FCurve) -> bool:
         return plays(curve) and counts(curve)
 
-    yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_played(curve))
-    animation = thing.animation_data
+    yield from (
+        keyframes.times(curve).astype(np.float64) for curve in fcurves_of(data_block) if is_played(curve)
+    )
+    animation = data_block.animation_data
     if animation is not None:
         yield from strip_key_times(animation, is_played)
 

@@ -139,20 +139,25 @@ def mover_values(
         keys_of: gives the F-curves of a data-block.
     """
     every: list[tuple[Any, ...]] = []
-    moved_of, drivers_of = cache(lambda thing: _moved(thing, keys_of)), cache(dependence.drivers_by_bone)
-    paths_of = cache(lambda thing: frozenset(path for path, _ in moved_of(thing)))
+    moved_of, drivers_of = (
+        cache(lambda data_block: _moved(data_block, keys_of)),
+        cache(dependence.drivers_by_bone),
+    )
+    paths_of = cache(lambda data_block: frozenset(path for path, _ in moved_of(data_block)))
     seen = set()
     for mover in dependence.all_movers(armature_object):
         yield
-        thing = mover.thing
-        if thing not in seen:
-            seen.add(thing)
-            every.append((thing.name_full, [each.checksum for each in keys_of(thing)], *_strips(thing)))
-        is_posed = thing == armature_object and mover.bone in posed
-        every.append((mover.bone, *_parent(mover), *_placed(mover, moved_of(thing), is_posed)))
-        pose = thing.pose if mover.bone else None
+        data_block = mover.data_block
+        if data_block not in seen:
+            seen.add(data_block)
+            every.append(
+                (data_block.name_full, [each.checksum for each in keys_of(data_block)], *_strips(data_block))
+            )
+        is_posed = data_block == armature_object and mover.bone in posed
+        every.append((mover.bone, *_parent(mover), *_placed(mover, moved_of(data_block), is_posed)))
+        pose = data_block.pose if mover.bone else None
         bone = None if pose is None else pose.bones.get(mover.bone)
-        for curve in drivers_of(thing).get("" if bone is None else str(bone.path_from_id()), ()):
+        for curve in drivers_of(data_block).get("" if bone is None else str(bone.path_from_id()), ()):
             driver = curve.driver
             content = result_of(read_curves([curve]))
             every.append((driver.type, driver.expression, driver.use_self, content))
@@ -161,24 +166,24 @@ def mover_values(
     return every
 
 
-def _moved(thing: Any, keys_of: KeysOf) -> Components:
+def _moved(data_block: Any, keys_of: KeysOf) -> Components:
     """Components of a data-block that keys and drivers move."""
-    driven = frozenset((curve.data_path, curve.array_index) for curve in channels.drivers_of(thing))
-    return driven.union(*(each.moved for each in keys_of(thing)))
+    driven = frozenset((curve.data_path, curve.array_index) for curve in channels.drivers_of(data_block))
+    return driven.union(*(each.moved for each in keys_of(data_block)))
 
 
 def _placed(mover: Mover, moved: Components, is_posed: bool) -> Iterator[Any]:
     """Channels without animation, and constraints."""
-    thing = mover.thing
-    if isinstance(thing, bpy.types.Curve):
-        yield channel_values(thing, PATH_TIME, "", moved)
-    if isinstance(thing, bpy.types.Key):
-        for block in thing.key_blocks:
+    data_block = mover.data_block
+    if isinstance(data_block, bpy.types.Curve):
+        yield channel_values(data_block, PATH_TIME, "", moved)
+    if isinstance(data_block, bpy.types.Key):
+        for block in data_block.key_blocks:
             yield block.name, channel_values(block, SHAPE, f"{block.path_from_id()}.", moved)
-    if not isinstance(thing, bpy.types.Object):
+    if not isinstance(data_block, bpy.types.Object):
         return
-    is_bone = bool(mover.bone) and thing.pose is not None  # a target may be named as if it had bones
-    owner: Any = thing.pose.bones.get(mover.bone) if is_bone else thing
+    is_bone = bool(mover.bone) and data_block.pose is not None  # a target may be named as if it had bones
+    owner: Any = data_block.pose.bones.get(mover.bone) if is_bone else data_block
     if owner is None:
         return
     path = f"{owner.path_from_id()}." if is_bone else ""
@@ -190,21 +195,25 @@ def _placed(mover: Mover, moved: Components, is_posed: bool) -> Iterator[Any]:
 
 def _parent(mover: Mover) -> Iterator[Any]:
     """The parent, and the place of a bone at rest."""
-    thing = mover.thing
-    if not isinstance(thing, bpy.types.Object):
+    data_block = mover.data_block
+    if not isinstance(data_block, bpy.types.Object):
         return
     if not mover.bone:
-        yield thing.parent and thing.parent.name_full, thing.parent_type, thing.parent_bone
-        yield tuple(map(tuple, thing.matrix_parent_inverse)), tuple(thing.parent_vertices)
-    elif thing.pose is not None and mover.bone in thing.pose.bones:
-        bone = thing.pose.bones[mover.bone].bone
+        yield (
+            data_block.parent and data_block.parent.name_full,
+            data_block.parent_type,
+            data_block.parent_bone,
+        )
+        yield tuple(map(tuple, data_block.matrix_parent_inverse)), tuple(data_block.parent_vertices)
+    elif data_block.pose is not None and mover.bone in data_block.pose.bones:
+        bone = data_block.pose.bones[mover.bone].bone
         yield bone.parent and bone.parent.name, tuple(map(tuple, bone.matrix_local))
         yield tuple(getattr(bone, name) for name in INHERITED)
 
 
-def _strips(thing: Any) -> Iterator[Any]:
+def _strips(data_block: Any) -> Iterator[Any]:
     """Settings of the NLA strips of a data-block."""
-    animation = thing.animation_data
+    animation = data_block.animation_data
     if animation is None or not animation.use_nla:
         return
     yield animation.action_blend_type, animation.action_influence, animation.action_extrapolation
@@ -220,15 +229,15 @@ def _variable(variable: Any, paths_of: PathsOf, keys_of: KeysOf) -> Iterator[Any
     yield variable.name, variable.type
     for target in variable.targets:
         yield values(target, "", ())
-        thing, path = target.id, target.data_path
-        if thing is None or variable.type != "SINGLE_PROP":
+        data_block, path = target.id, target.data_path
+        if data_block is None or variable.type != "SINGLE_PROP":
             continue
-        yield [each.checksum for each in keys_of(thing)]
+        yield [each.checksum for each in keys_of(data_block)]
         whole = (path, path.rpartition("[")[0], path.rpartition(".")[0])  # of a component, such as location.x
-        if isinstance(thing, bpy.types.Scene) or paths_of(thing).intersection(whole):
+        if isinstance(data_block, bpy.types.Scene) or paths_of(data_block).intersection(whole):
             continue
         with suppress(ValueError):  # the path leads nowhere, and the driver is invalid
-            yield np.array(thing.path_resolve(path)).tolist()
+            yield np.array(data_block.path_resolve(path)).tolist()
 
 
 _known: dict[tuple[int, int], Curves] = {}
@@ -266,7 +275,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     movers = _movers.get(ids)  # an edit between two items clears the cache
     if movers is None:
         contents = yield from mover_values(
-            armature_object, chain_bones.keys(), lambda thing: result_of(_keys_of(thing))
+            armature_object, chain_bones.keys(), lambda data_block: result_of(_keys_of(data_block))
         )
         movers = _movers[ids] = start.fingerprint(*contents)
     return start.fingerprint(rows, bones, solver, group.body, group.body_helps, times, movers)
@@ -317,13 +326,13 @@ def is_stale(armature_object: bpy.types.Object) -> bool:
     return bool(report.words) and report.state != result_of(state_of(armature_object))
 
 
-def _keys_of(thing: Any) -> Work[list[Curves]]:
+def _keys_of(data_block: Any) -> Work[list[Curves]]:
     """Content of each action that plays on a data-block; yields per F-curve that is read."""
     by_action = []
-    for action, curves in channels.played(thing):
+    for action, curves in channels.played(data_block):
         if not isinstance(action, bpy.types.Action):  # a strip without one
             continue
-        ids = action.session_uid, thing.session_uid
+        ids = action.session_uid, data_block.session_uid
         if ids not in _known:
             _EVALUATIONS.register()
             _known[ids] = yield from read_curves(curves)

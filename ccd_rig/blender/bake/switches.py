@@ -69,8 +69,8 @@ def _values(
         channels.has_strips(animation)
         or any(driver.data_path in paths and not driver.mute for driver in animation.drivers)
     ):
-        things = [(armature_object, switch.bone) for switch in switches]
-        with isolation.isolated_scene(scene, armature_object, things, ()) as isolated:
+        objects = [(armature_object, switch.bone) for switch in switches]
+        with isolation.isolated_scene(scene, armature_object, objects, ()) as isolated:
             for k, frame in enumerate(frames):
                 seen = armature_object.evaluated_get(isolation.set_frame(isolated, frame))
                 values[:, k] = [float(seen.path_resolve(switch.path)) for switch in switches]

@@ -45,7 +45,7 @@ from .frame_selection import key_time
 class _Placed:
     """An object, or a bone of one, that is a target or a pole."""
 
-    thing: bpy.types.Object
+    obj: bpy.types.Object
     bone: str  # name of its bone; empty for the object itself
     point: int  # index of the constraint that decides its place; -1 without one
     turn: int  # index of the constraint that decides its rotation; -1 without one
@@ -54,12 +54,12 @@ class _Placed:
     @property
     def owner(self) -> Any:
         """The pose bone or object with the channels."""
-        return self.thing.pose.bones[self.bone] if self.bone else self.thing
+        return self.obj.pose.bones[self.bone] if self.bone else self.obj
 
     @property
     def name(self) -> str:
         """Its name for messages."""
-        return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
+        return f"bone '{self.bone}' of '{self.obj.name}'" if self.bone else f"'{self.obj.name}'"
 
     def path(self, channel: str) -> str:
         """The data path of one of its channels."""
@@ -95,7 +95,7 @@ def match(
     with ExitStack() as undo:
         undo.callback(depsgraph.update)
         for each in placed:
-            seen = each.thing.evaluated_get(depsgraph)
+            seen = each.obj.evaluated_get(depsgraph)
             world = armature_object.evaluated_get(depsgraph).matrix_world
             location, rotation = _local(each, seen, constraints, wanted, world)
             for channel in each.channels():
@@ -145,15 +145,15 @@ def key_targets(
     times = np.array(frames, dtype=np.float64) * time
     for each in placed:
         locals_ = []
-        with isolation.isolated_scene(scene, armature_object, [(each.thing, each.bone)], ()) as isolated:
+        with isolation.isolated_scene(scene, armature_object, [(each.obj, each.bone)], ()) as isolated:
             for frame, (wanted, world) in zip(frames, samples, strict=True):
-                seen = each.thing.evaluated_get(isolation.set_frame(isolated, frame))
+                seen = each.obj.evaluated_get(isolation.set_frame(isolated, frame))
                 locals_.append(_local(each, seen, constraints, wanted, world))
         group, keys = each.bone or "Object Transforms", list[ChannelKeys]()
         for name in each.channels():
             values, twin = _values(each, name, locals_, times, time)
             keys.append(ChannelKeys(group, each.path(name), times, values, interpolation, twin))
-        writer.write_in_place(each.thing, keys, undo, time)
+        writer.write_in_place(each.obj, keys, undo, time)
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             scale = float(np.abs(np.array(world.to_3x3())).max())
@@ -179,14 +179,14 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
     placed: dict[tuple[bpy.types.Object, str], _Placed] = {}
     for c, row in enumerate(constraints):
         target, pole = target_object(row), pole_object(row)
-        for thing, bone, is_pole in ((target, row.target_bone, False), (pole, row.pole_bone, True)):
-            if thing is None:
+        for obj, bone, is_pole in ((target, row.target_bone, False), (pole, row.pole_bone, True)):
+            if obj is None:
                 continue
-            before = placed.get((thing, bone), _Placed(thing, bone, -1, -1, is_pole))
+            before = placed.get((obj, bone), _Placed(obj, bone, -1, -1, is_pole))
             places = is_pole or row.use_position
             turns = not is_pole and row.rotation != "NONE"
-            placed[thing, bone] = _Placed(
-                thing,
+            placed[obj, bone] = _Placed(
+                obj,
                 bone,
                 c if places and before.point < 0 else before.point,
                 c if turns and before.turn < 0 else before.turn,
@@ -195,11 +195,11 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
     if not placed:
         raise RigError(f"'{armature_object.name}' has no constraint with a target: choose a Target first")
     for each in placed.values():
-        if not each.thing.is_editable:
+        if not each.obj.is_editable:
             raise RigError(
                 f"Target {each.name} is linked from a library: make a library override of it first"
             )
-        if channels.is_system_override(each.thing):
+        if channels.is_system_override(each.obj):
             raise RigError(
                 f"Target {each.name} is an override that is not editable: "
                 "use Library Override > Make > Selected first"
@@ -212,9 +212,9 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 
 def _depth(placed: _Placed) -> int:
     """Depth of a target below its parents."""
-    count, thing = 0, placed.thing
-    while thing.parent is not None:
-        count, thing = count + 1, thing.parent
+    count, obj = 0, placed.obj
+    while obj.parent is not None:
+        count, obj = count + 1, obj.parent
     return 1000 * count + (len(placed.owner.parent_recursive) + 1 if placed.bone else 0)
 
 
@@ -248,7 +248,7 @@ def _local(
                 rotation = carrier.pointed(AXES[row.target_axis], space @ goal.direction)
         if placed.point >= 0:
             goal, row = wanted[placed.point], constraints[placed.point]
-            is_pole = (pole_object(row), row.pole_bone) == (placed.thing, placed.bone)
+            is_pole = (pole_object(row), row.pole_bone) == (placed.obj, placed.bone)
             if placed.is_pole or (goal.pole is not None and is_pole):
                 point = to_world @ goal.pole if goal.pole is not None else point
             else:
@@ -279,7 +279,7 @@ def _values(
         return np.array([location[:] for location, _ in locals_]), None
     key = placed.bone, channel
     previous, later = (
-        channels.values_beside(placed.thing, [key], edge, way, time).get(key)
+        channels.values_beside(placed.obj, [key], edge, way, time).get(key)
         for edge, way in ((times[0], -1), (times[-1], 1))
     )
     rotations = [rotation[:] for _, rotation in locals_]
@@ -418,8 +418,8 @@ def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
         place = farthest
 
 
-def _plays_in_strips(thing: bpy.types.Object, path: str) -> bool:
-    animation = thing.animation_data
+def _plays_in_strips(obj: bpy.types.Object, path: str) -> bool:
+    animation = obj.animation_data
     strips = () if animation is None else channels.playing_strips(animation)
     return any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip))
 

@@ -62,9 +62,7 @@ class Controls:
                 if constraint.type in IKS and _acts(constraint):
                     turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
                     self._iks.update({each.name: (bone.name, constraint) for each in turned})
-                    self._ik_ends.update(
-                        name for thing, name in ends_of(constraint) if thing == armature_object
-                    )
+                    self._ik_ends.update(name for obj, name in ends_of(constraint) if obj == armature_object)
         self._drivers = dependence.drivers_by_bone(armature_object)
         self._lines: dict[str, list[bpy.types.PoseBone]] = {}
         self._parented: dict[str, bool] = {}
@@ -219,8 +217,8 @@ class Controls:
             return False
         above = set(bone.parent_recursive)
         for constraint in placing_constraints(bone):
-            for thing, name in ends_of(constraint):
-                source = thing.pose.bones.get(name) if thing == self.armature_object else None
+            for obj, name in ends_of(constraint):
+                source = obj.pose.bones.get(name) if obj == self.armature_object else None
                 if source is None or source in above:
                     return False
                 is_local = {constraint.owner_space, constraint.target_space} <= LOCAL
@@ -286,10 +284,10 @@ class Controls:
         if words.startswith("Live"):
             raise RigError(words)
         controls = {}
-        for thing, name in self._followed(bone):
-            source = thing.pose.bones.get(name) if thing == self.armature_object else None
+        for obj, name in self._followed(bone):
+            source = obj.pose.bones.get(name) if obj == self.armature_object else None
             if source is None:
-                raise RigError(f"{words}: move '{thing.name}', which it follows")
+                raise RigError(f"{words}: move '{obj.name}', which it follows")
             control = self._control_of(source, pulled, set(seen))
             controls[control.name] = control
         if len(controls) > 1:
@@ -382,4 +380,4 @@ def ends_of(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
     several = [(each.target, each.subtarget) for each in targets if getattr(each, "weight", 1.0) > 0.0]
     target = (getattr(constraint, "target", None), _subtarget(constraint))
     pole = (getattr(constraint, "pole_target", None), str(getattr(constraint, "pole_subtarget", "")))
-    return [(thing, name) for thing, name in (*several, target, pole) if thing is not None]
+    return [(obj, name) for obj, name in (*several, target, pole) if obj is not None]

@@ -715,11 +715,11 @@ class Carrier:
                 break
         rig = self.controls.armature_object
         carried = [
-            thing == rig
+            obj == rig
             and name in rig.pose.bones
             and name not in self.controls.moved
             and self._is_carried(rig.pose.bones[name])
-            for thing, name in sources
+            for obj, name in sources
         ]
         if parent is not None:
             meets = bool(ignored) and _meet(bone, parent)

@@ -48,26 +48,26 @@ def is_control(bone: bpy.types.PoseBone) -> bool:
     return bool(bone.bone.get(MADE))
 
 
-def is_made(thing: bpy.types.Object, name: str) -> bool:
+def is_made(obj: bpy.types.Object, name: str) -> bool:
     """Whether an object has a bone of this name that was made as a target or pole."""
-    bone = thing.pose.bones.get(name) if thing.pose is not None else None
+    bone = obj.pose.bones.get(name) if obj.pose is not None else None
     return bone is not None and is_control(bone)
 
 
-def require_editable(context: bpy.types.Context, thing: bpy.types.Object) -> None:
+def require_editable(context: bpy.types.Context, obj: bpy.types.Object) -> None:
     """Check that an armature can get bones.
 
     Raises:
         RigError: it is linked or overridden, or cannot enter Edit Mode.
     """
-    armature: Any = thing.data
-    if not thing.is_editable or not armature.is_editable or armature.override_library is not None:
+    armature: Any = obj.data
+    if not obj.is_editable or not armature.is_editable or armature.override_library is not None:
         raise RigError(
-            f"'{thing.name}' comes from a library and cannot get control bones: switch Control "
+            f"'{obj.name}' comes from a library and cannot get control bones: switch Control "
             "Bones off, for empties"
         )
-    if not thing.visible_get(view_layer=context.view_layer):
-        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
+    if not obj.visible_get(view_layer=context.view_layer):
+        raise RigError(f"'{obj.name}' is hidden or not in this view layer: show it first")
 
 
 def make(
@@ -130,9 +130,9 @@ def remove(context: bpy.types.Context, armature_object: bpy.types.Object, names:
     for collection in list(armature.collections_all):
         if collection.get(MADE) and not collection.bones and not collection.children:
             armature.collections.remove(collection)
-    for thing in [thing for thing in bpy.data.objects if thing.get(SHAPE) and not thing.users]:
-        mesh: Any = thing.data
-        bpy.data.objects.remove(thing)
+    for obj in [obj for obj in bpy.data.objects if obj.get(SHAPE) and not obj.users]:
+        mesh: Any = obj.data
+        bpy.data.objects.remove(obj)
         bpy.data.meshes.remove(mesh)
 
 
@@ -165,10 +165,10 @@ def _edit_bones(
 def _select(
     layer: bpy.types.ViewLayer, active: bpy.types.Object | None, selected: Sequence[bpy.types.Object]
 ) -> None:
-    for thing in list(layer.objects.selected):
-        thing.select_set(False, view_layer=layer)
-    for thing in selected:
-        thing.select_set(True, view_layer=layer)
+    for obj in list(layer.objects.selected):
+        obj.select_set(False, view_layer=layer)
+    for obj in selected:
+        obj.select_set(True, view_layer=layer)
     layer.objects.active = active
 
 
@@ -215,9 +215,9 @@ SHAPES: Mapping[str, Lines] = MappingProxyType(
 
 def _shape(name: str) -> bpy.types.Object:
     """Return the object of a shape; makes it if the file has no local one."""
-    for thing in bpy.data.objects:
-        if thing.get(SHAPE) == name and thing.library is None:
-            return thing
+    for obj in bpy.data.objects:
+        if obj.get(SHAPE) == name and obj.library is None:
+            return obj
     points: list[Vector] = []
     edges: list[tuple[int, int]] = []
     for row in SHAPES[name]:
@@ -225,6 +225,6 @@ def _shape(name: str) -> bpy.types.Object:
         points += map(Vector, row)
     mesh = bpy.data.meshes.new(f"WGT-target_{name.lower()}")
     mesh.from_pydata(points, edges, [])
-    thing = bpy.data.objects.new(mesh.name, mesh)
-    thing[SHAPE] = name
-    return thing
+    obj = bpy.data.objects.new(mesh.name, mesh)
+    obj[SHAPE] = name
+    return obj

@@ -66,13 +66,13 @@ def _apply(context: bpy.types.Context, label: str, owners: Sequence[Any]) -> str
     groups: list[tuple[Any, list[Any], list[Any]]] = [(bones[0].id_data, bones, [])] if bones else []
     groups += [(objects[0], [], objects)] if objects else []
     try:
-        for active, pose_bones, things in groups:
+        for active, pose_bones, objects in groups:
             with context.temp_override(
                 area=area,
                 active_object=active,
                 object=active,
                 selected_pose_bones=pose_bones,
-                selected_objects=things,
+                selected_objects=objects,
             ):
                 bpy.ops.anim.keyframe_insert()
     except RuntimeError:  # Blender has reported the reason

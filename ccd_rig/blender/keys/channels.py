@@ -114,13 +114,13 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
         yield strip.action or {}, strip_fcurves(strip)
 
 
-def numbered(thing: bpy.types.Object) -> Iterator[tuple[str, str]]:
+def numbered(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
     """Yield data paths of F-curves and drivers that play on a bone by its number, each with that by its name.
 
     Scripts may write them. Blender itself and all that compares data paths name the bone.
     """
-    bones = () if thing.pose is None else thing.pose.bones
-    curves = [curve for _, curves in played(thing) for curve in curves] + list(drivers_of(thing))
+    bones = () if obj.pose is None else obj.pose.bones
+    curves = [curve for _, curves in played(obj) for curve in curves] + list(drivers_of(obj))
     for curve in curves:
         match = _NUMBERED.match(curve.data_path)
         if match is not None and int(match[1]) < len(bones):
@@ -143,24 +143,24 @@ OBJECT_CHANNELS = (
 """Data paths of an object's own transform."""
 
 
-def keyed_transform(thing: bpy.types.Object) -> list[str]:
+def keyed_transform(obj: bpy.types.Object) -> list[str]:
     """Return the `OBJECT_CHANNELS` that an action or strips move and no driver does."""
-    driven = {driver.data_path for driver in drivers_of(thing)}
-    keyed = played_paths(thing) - driven
+    driven = {driver.data_path for driver in drivers_of(obj)}
+    keyed = played_paths(obj) - driven
     return [path for path in OBJECT_CHANNELS if path in keyed]
 
 
-def played_ranges(thing: bpy.types.Object) -> list[tuple[float, float]]:
+def played_ranges(obj: bpy.types.Object) -> list[tuple[float, float]]:
     """Return first and last frames of an object's action and of each strip that plays, in times of keys.
 
     Curves of keys or samples count, or the action's manual frame range. A strip counts unless the action
     replaces all that it plays.
     """
-    animation = thing.animation_data
+    animation = obj.animation_data
     if animation is None:
         return []
     ranges, replaced = list[tuple[float, float]](), set[tuple[str, int]]()
-    curves = () if is_solo(animation) else [curve for curve in fcurves_of(thing) if not curve.is_empty]
+    curves = () if is_solo(animation) else [curve for curve in fcurves_of(obj) if not curve.is_empty]
     if curves:
         action: Any = animation.action
         spans: list[Any] = [action.frame_range] if action.use_frame_range else [c.range() for c in curves]
@@ -227,7 +227,7 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
 
 
 def values_beside(
-    thing: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
+    obj: bpy.types.Object, keyed: Iterable[tuple[str, str]], edge: float, way: int, frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
     """Return the values (C,) of channels beside a range, as they play before it is written.
 
@@ -241,13 +241,13 @@ def values_beside(
         frame: length of a scene frame; a key nearer to the range counts instead.
     """
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
-    for fcurve in fcurves_of(thing):
+    for fcurve in fcurves_of(obj):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
     rows = [
         (
             key,
-            curves.get(data_path(thing, *key) if key[0] else key[1], {}),
-            getattr(thing.pose.bones[key[0]] if key[0] else thing, key[1]),
+            curves.get(data_path(obj, *key) if key[0] else key[1], {}),
+            getattr(obj.pose.bones[key[0]] if key[0] else obj, key[1]),
         )
         for key in (keyed if curves else ())
     ]
@@ -275,9 +275,9 @@ def values_beside(
     }
 
 
-def is_system_override(thing: bpy.types.ID) -> bool:
+def is_system_override(data_block: bpy.types.ID) -> bool:
     """Whether an override is not editable: it is there for others, and a resync drops what scripts change."""
-    return thing.override_library is not None and thing.override_library.is_system_override
+    return data_block.override_library is not None and data_block.override_library.is_system_override
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:

@@ -186,10 +186,10 @@ _Rows = tuple[Keys, NDArray[np.bool_]]
 """Keys in order, and a mask of those with handles of their own; Blender computes those of the rest."""
 
 
-def _in_a_row(parts: Sequence[_Rows]) -> _Rows:
+def _in_a_row(blocks: Sequence[_Rows]) -> _Rows:
     """Join keys of consecutive ranges."""
-    joined = {field: np.concatenate([keys[field] for keys, _ in parts]) for field in _FIELDS}
-    return joined, np.concatenate([exact for _, exact in parts])
+    joined = {field: np.concatenate([keys[field] for keys, _ in blocks]) for field in _FIELDS}
+    return joined, np.concatenate([exact for _, exact in blocks])
 
 
 # The curve beside new keys ----------------------------------------------------------------------------------

@@ -119,23 +119,23 @@ def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -
                 )
 
 
-def _numbered_obstacles(thing: bpy.types.Object, paths: Collection[str]) -> Iterator[str]:
+def _numbered_obstacles(obj: bpy.types.Object, paths: Collection[str]) -> Iterator[str]:
     """Yield obstacles by F-curves that play on bones by number; `paths`: of the channels to write."""
-    for path, named in dict(channels.numbered(thing)).items():
+    for path, named in dict(channels.numbered(obj)).items():
         if named in paths:
             yield (
-                f"'{thing.name}': an F-curve or driver has the data path {path}: change it to {named} in the "
+                f"'{obj.name}': an F-curve or driver has the data path {path}: change it to {named} in the "
                 "sidebar of its editor"
             )
 
 
-def _group_obstacles(thing: bpy.types.Object, bag: Any, groups: Mapping[str, str]) -> Iterator[str]:
+def _group_obstacles(obj: bpy.types.Object, bag: Any, groups: Mapping[str, str]) -> Iterator[str]:
     """Yield obstacles by the groups that new F-curves of a bag join.
 
     `groups`: data path of each channel to write -> name of its group.
     """
     present = {(curve.data_path, curve.array_index) for curve in bag.fcurves}
-    joined = {groups[path] for path, _ in _components(thing, groups) - present}
+    joined = {groups[path] for path, _ in _components(obj, groups) - present}
     for group in bag.groups:
         if group.name in joined and channels.is_silent(group):
             yield f"Group '{group.name}' is muted, so keys of new F-curves would not play: unmute the group"
@@ -401,9 +401,9 @@ def _moved(curves: Iterable[bpy.types.FCurve]) -> frozenset[tuple[str, int]]:
     )
 
 
-def _components(thing: bpy.types.Object, paths: Iterable[str]) -> frozenset[tuple[str, int]]:
+def _components(obj: bpy.types.Object, paths: Iterable[str]) -> frozenset[tuple[str, int]]:
     """Return data path and index of all components of channels."""
-    return frozenset((path, index) for path in paths for index in range(len(_present(thing, path))))
+    return frozenset((path, index) for path in paths for index in range(len(_present(obj, path))))
 
 
 @dataclass(frozen=True)
@@ -485,7 +485,7 @@ def write(
 
 
 def write_in_place(
-    thing: bpy.types.Object, keys: Sequence[ChannelKeys], undo: ExitStack, frame: float = 1.0
+    obj: bpy.types.Object, keys: Sequence[ChannelKeys], undo: ExitStack, frame: float = 1.0
 ) -> None:
     """Replace keys of channels of any object in its present action, or a new one, in the range of the keys.
 
@@ -501,22 +501,22 @@ def write_in_place(
     """
     span = float(keys[0].frames[0]), float(keys[0].frames[-1])
     result_of(_require_usable(keys, span))
-    for sentence in _refusals_in_place(thing, {item.path: item.group for item in keys}, span, frame):
+    for sentence in _refusals_in_place(obj, {item.path: item.group for item in keys}, span, frame):
         raise RigError(sentence)
-    if channels.action_of(thing) is None:
-        result_of(_write_new(thing, keys, span, frame, f"{thing.name} CCD", undo))
+    if channels.action_of(obj) is None:
+        result_of(_write_new(obj, keys, span, frame, f"{obj.name} CCD", undo))
         return
-    result_of(_write_in_place(thing, keys, span, frame, undo))
+    result_of(_write_in_place(obj, keys, span, frame, undo))
 
 
 def _refusals_in_place(
-    thing: bpy.types.Object, groups: Mapping[str, str], span: tuple[float, float], frame: float
+    obj: bpy.types.Object, groups: Mapping[str, str], span: tuple[float, float], frame: float
 ) -> Iterator[str]:
     """Yield reasons why keys in the action of an object could not be written, would not play, or do harm.
 
     `groups`: as in `_group_obstacles`.
     """
-    animation, where = thing.animation_data, f"'{thing.name}'"
+    animation, where = obj.animation_data, f"'{obj.name}'"
     if animation is None:
         return
     if animation.use_tweak_mode:
@@ -524,25 +524,25 @@ def _refusals_in_place(
     solo = channels.is_solo(animation)
     if solo or channels.has_strips(animation):
         yield from _nla_obstacles(where, animation, solo)
-    if hides_strips(thing, groups, Destination.CURRENT_ACTION, span, frame):
+    if hides_strips(obj, groups, Destination.CURRENT_ACTION, span, frame):
         yield (
             f"{where}: keys of its action would hide its NLA strips at other frames: bake the strips to keys "
             "first (Edit > Bake Action in the NLA editor)"
         )
     action = animation.action
     if action is not None and (not action.is_editable or action.override_library is not None):
-        yield f"Action '{action.name}' of '{thing.name}' cannot be edited: assign another one"
-    if others := channels.shared_users(thing):
+        yield f"Action '{action.name}' of '{obj.name}' cannot be edited: assign another one"
+    if others := channels.shared_users(obj):
         names = ", ".join(f"'{name}'" for name in others)
-        yield f"Action '{action.name}' of '{thing.name}' moves {names} too: make it a single user first"
-    yield from _numbered_obstacles(thing, groups)
-    bag = channels.bag_of(thing)
+        yield f"Action '{action.name}' of '{obj.name}' moves {names} too: make it a single user first"
+    yield from _numbered_obstacles(obj, groups)
+    bag = channels.bag_of(obj)
     if bag is not None:
-        yield from _group_obstacles(thing, bag, groups)
+        yield from _group_obstacles(obj, bag, groups)
     for fcurve in () if bag is None else bag.fcurves:
         if fcurve.data_path in groups:
             for sentence in curve_obstacles(fcurve, span):
-                yield f"'{thing.name}': {sentence}"
+                yield f"'{obj.name}': {sentence}"
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
@@ -575,9 +575,9 @@ def _require_usable(keys: Sequence[ChannelKeys], span: tuple[float, float]) -> W
             raise InvalidInput(f"{where}: frames must increase by more than {keyframes.MERGE_DISTANCE}")
 
 
-def _present(thing: bpy.types.Object, path: str) -> tuple[float, ...]:
+def _present(obj: bpy.types.Object, path: str) -> tuple[float, ...]:
     """Return the present values of the components of a channel."""
-    value: Any = thing.path_resolve(path)
+    value: Any = obj.path_resolve(path)
     return tuple(value) if hasattr(value, "__len__") else (value,)
 
 
@@ -642,7 +642,7 @@ def _write_in_place(
     return action
 
 
-def add_layer(thing: bpy.types.Object, keys: ChannelKeys, undo: ExitStack) -> None:
+def add_layer(obj: bpy.types.Object, keys: ChannelKeys, undo: ExitStack) -> None:
     """Add the values of keys to what the strips of an object play, by a strip above all others.
 
     Nothing is added outside their range. The present action stays above.
@@ -652,7 +652,7 @@ def add_layer(thing: bpy.types.Object, keys: ChannelKeys, undo: ExitStack) -> No
     """
     span = float(keys.frames[0]), float(keys.frames[-1])
     result_of(_require_usable([keys], span))
-    result_of(_write_strip(thing, [keys], span, f"{thing.name} {keys.group}", undo, "ADD"))
+    result_of(_write_strip(obj, [keys], span, f"{obj.name} {keys.group}", undo, "ADD"))
 
 
 def _write_strip(
@@ -695,7 +695,7 @@ def _write_strip(
 
 
 def _fill(
-    thing: bpy.types.Object,
+    obj: bpy.types.Object,
     bag: Any,
     keys: Sequence[ChannelKeys],
     span: tuple[float, float],
@@ -710,7 +710,7 @@ def _fill(
     two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
-    shown = [_present(thing, item.path) for item in keys]  # by components without keys
+    shown = [_present(obj, item.path) for item in keys]  # by components without keys
     groups, added = {group.name: group for group in bag.groups}, set()
     paths = {item.path for item in keys if item.beside is None}
     ranges = [c.range() for (path, _), c in present.items() if path in paths and not c.is_empty]

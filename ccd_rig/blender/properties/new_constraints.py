@@ -285,13 +285,13 @@ COLOURS = {"L": (0.2, 0.45, 1.0, 1.0), "R": (1.0, 0.25, 0.2, 1.0), "": (1.0, 0.8
 class Target(NamedTuple):
     """Target or pole: an object, or one of its bones."""
 
-    thing: bpy.types.Object
+    obj: bpy.types.Object
     bone: str = ""
 
     @property
     def owner(self) -> Any:
         """The pose bone or the object, whichever has the channels."""
-        return self.thing.pose.bones[self.bone] if self.bone else self.thing
+        return self.obj.pose.bones[self.bone] if self.bone else self.obj
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class NewTarget:
 def of_row(row: Any) -> tuple[Target, ...]:
     """Return the pole and the target of a constraint, if it has them."""
     pairs = ((row.pole_target, row.pole_bone), (row.target, row.target_bone))
-    return tuple(Target(thing, bone) for thing, bone in pairs if thing is not None)
+    return tuple(Target(obj, bone) for obj, bone in pairs if obj is not None)
 
 
 def make_targets(
@@ -366,19 +366,19 @@ def is_left_over(target: Target) -> bool:
     if not target.bone:
         # Its count of users leaves out parents and Blender's constraints.
         data: Any = bpy.data  # some stubs want all arguments of user_map
-        users = data.user_map(subset={target.thing})[target.thing]
+        users = data.user_map(subset={target.obj})[target.obj]
         homes = (bpy.types.Collection, bpy.types.Scene)
-        return bool(target.thing.get(MADE)) and all(isinstance(user, homes) for user in users)
+        return bool(target.obj.get(MADE)) and all(isinstance(user, homes) for user in users)
     if not control_bones.is_made(*target) or target.owner.children:
         return False
-    for thing in bpy.data.objects:
-        if thing.parent == target.thing and thing.parent_bone == target.bone:
+    for obj in bpy.data.objects:
+        if obj.parent == target.obj and obj.parent_bone == target.bone:
             return False
-        if any(_refers_to(constraint, target) for constraint in thing.constraints):
+        if any(_refers_to(constraint, target) for constraint in obj.constraints):
             return False
-        if thing.type == "ARMATURE" and (
-            any(target in of_row(row) for row in thing.ccd_rig.constraints)
-            or any(_refers_to(c, target) for bone in thing.pose.bones for c in bone.constraints)
+        if obj.type == "ARMATURE" and (
+            any(target in of_row(row) for row in obj.ccd_rig.constraints)
+            or any(_refers_to(c, target) for bone in obj.pose.bones for c in bone.constraints)
         ):
             return False
     return True
@@ -393,11 +393,11 @@ def remove_left_over(context: bpy.types.Context, targets: Iterable[Target]) -> N
     waiting = list(dict.fromkeys(targets))
     while free := [target for target in waiting if is_left_over(target)]:
         waiting = [target for target in waiting if target not in free]
-        for thing, bone in free:
+        for obj, bone in free:
             if bone:
-                control_bones.remove(context, thing, [bone])
+                control_bones.remove(context, obj, [bone])
             else:
-                remove_empty(thing)
+                remove_empty(obj)
 
 
 def remove_empty(empty: bpy.types.Object) -> None:
@@ -427,7 +427,7 @@ def _make_bones(
         parent: str | int | None = root
         if isinstance(new.carrier, int):
             parent = new.carrier
-        elif new.carrier is not None and new.carrier.thing == owner and new.carrier.bone:
+        elif new.carrier is not None and new.carrier.obj == owner and new.carrier.bone:
             parent = new.carrier.bone
         new_bones.append(
             control_bones.ControlBone(
@@ -466,22 +466,22 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
 
 def _parent(empty: bpy.types.Object, carrier: Target) -> None:
     """Parent an empty to a target without moving it."""
-    empty.parent = carrier.thing
+    empty.parent = carrier.obj
     if not carrier.bone:
-        empty.matrix_parent_inverse = carrier.thing.matrix_basis.inverted()
+        empty.matrix_parent_inverse = carrier.obj.matrix_basis.inverted()
         return
     bone = carrier.owner
     empty.parent_type, empty.parent_bone = "BONE", bone.name
     tail = Matrix.Translation((0.0, bone.length, 0.0))
-    empty.matrix_parent_inverse = (carrier.thing.matrix_world @ bone.matrix @ tail).inverted()
+    empty.matrix_parent_inverse = (carrier.obj.matrix_world @ bone.matrix @ tail).inverted()
 
 
 def _refers_to(constraint: bpy.types.Constraint, target: Target) -> bool:
     """Whether a Blender constraint has a bone as its target or pole."""
     pairs = [(entry.target, entry.subtarget) for entry in getattr(constraint, "targets", ())]
     for prefix in ("", "pole_"):
-        thing = getattr(constraint, f"{prefix}target", None)
-        pairs.append((thing, getattr(constraint, f"{prefix}subtarget", "")))
+        obj = getattr(constraint, f"{prefix}target", None)
+        pairs.append((obj, getattr(constraint, f"{prefix}subtarget", "")))
     return target in pairs
 
 

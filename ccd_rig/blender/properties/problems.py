@@ -22,25 +22,23 @@ def target_problems(
     constraint: Any,
     scene: bpy.types.Scene,
     word: str,
-    thing: bpy.types.Object,
+    obj: bpy.types.Object,
     bone: str,
 ) -> Iterator[Problem]:
     """Yield the problems of a target or a pole; `word` is "target" or "pole"."""
     where = f"Constraint '{constraint.name}'"
-    if not in_scene(thing, scene):
-        message = f"{where}: {word} '{thing.name}' is not in scene '{scene.name}' (deleted?)"
+    if not in_scene(obj, scene):
+        message = f"{where}: {word} '{obj.name}' is not in scene '{scene.name}' (deleted?)"
         yield Problem(
             "ERROR", constraint.name, f"{message}: link it to a collection there, or choose another"
         )
-    elif bpy.data.objects.get(thing.name) != thing:
-        message = (
-            f"{where}: {word} '{thing.name}' comes from a library and shares its name with another object"
-        )
+    elif bpy.data.objects.get(obj.name) != obj:
+        message = f"{where}: {word} '{obj.name}' comes from a library and shares its name with another object"
         yield Problem("ERROR", constraint.name, f"{message}: rename that object")
-    elif not is_finite(thing.matrix_world):
-        message = f"{where}: {word} '{thing.name}' has a place that is not a number: clear its transform"
+    elif not is_finite(obj.matrix_world):
+        message = f"{where}: {word} '{obj.name}' has a place that is not a number: clear its transform"
         yield Problem("ERROR", constraint.name, message)
-    if thing == armature_object and not bone:
+    if obj == armature_object and not bone:
         yield Problem(
             "ERROR",
             constraint.name,
@@ -48,15 +46,15 @@ def target_problems(
         )
     if not bone:
         return
-    if thing.type != "ARMATURE":
-        message = f"{where}: {word} '{thing.name}' is not an armature: clear {word} bone '{bone}'"
+    if obj.type != "ARMATURE":
+        message = f"{where}: {word} '{obj.name}' is not an armature: clear {word} bone '{bone}'"
         yield Problem("ERROR", constraint.name, message)
-    elif thing == armature_object and _follows_chain(armature_object, constraint, bone):
+    elif obj == armature_object and _follows_chain(armature_object, constraint, bone):
         message = f"{where}: {word} bone '{bone}' moves with the chain that should {_VERBS[word]} it"
         yield Problem("ERROR", constraint.name, f"{message}: choose another bone, or shorten the chain")
-    elif bone not in thing.pose.bones:
-        message = f"{where}: {word} bone '{bone}' is not in armature '{thing.name}'"
-        near = suggestion(bone, thing.pose.bones.keys())
+    elif bone not in obj.pose.bones:
+        message = f"{where}: {word} bone '{bone}' is not in armature '{obj.name}'"
+        near = suggestion(bone, obj.pose.bones.keys())
         yield Problem("ERROR", constraint.name, f"{message} (renamed or deleted?){near}")
 
 
@@ -103,10 +101,10 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
+def in_scene(obj: bpy.types.Object, scene: bpy.types.Scene) -> bool:
     """Whether a scene has an object; a deleted one stays in the file while a target points at it."""
     # A linked object may have the name of another; `users_scene` looks at all objects of all scenes.
-    return scene.objects.get(thing.name) == thing or scene in thing.users_scene
+    return scene.objects.get(obj.name) == obj or scene in obj.users_scene
 
 
 def is_finite(matrix: Matrix) -> bool:

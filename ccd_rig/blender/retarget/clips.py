@@ -188,7 +188,7 @@ def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) 
     Raises:
         RigError: there is none, or several; names them, and `where` they are.
     """
-    armatures = {thing.name: thing for thing in objects if thing.type == "ARMATURE"}
+    armatures = {obj.name: obj for obj in objects if obj.type == "ARMATURE"}
     names = ", ".join(sorted(armatures)) or "none"
     if name is not None:
         if name not in armatures:
@@ -225,13 +225,13 @@ def _everything() -> set[Any]:
     return set(data.user_map())
 
 
-def _objects(things: set[Any]) -> list[bpy.types.Object]:
-    return [thing for thing in things if isinstance(thing, bpy.types.Object)]
+def _objects(data_blocks: set[Any]) -> list[bpy.types.Object]:
+    return [data_block for data_block in data_blocks if isinstance(data_block, bpy.types.Object)]
 
 
-def _remove(things: set[Any]) -> None:
+def _remove(data_blocks: set[Any]) -> None:
     """Take what a clip brought out of the file again."""
-    bpy.data.batch_remove(things)
+    bpy.data.batch_remove(data_blocks)
     # Else the view layer may go on to show objects that are gone, and Blender crashes at the next look.
     bpy.context.view_layer.update()
 
@@ -260,8 +260,8 @@ def _read(clip: Path) -> None:
             if ending == ".blend":
                 with bpy.data.libraries.load(str(real_folder(clip))) as (there, here):
                     here.objects = there.objects
-                for thing in here.objects:
-                    bpy.context.scene.collection.objects.link(thing)
+                for obj in here.objects:
+                    bpy.context.scene.collection.objects.link(obj)
                 return
             if ending == ".bvh" and (head := _bvh_motion(clip)) is not None and not head[2]:
                 raise RigError("cannot be read: it has no frames")

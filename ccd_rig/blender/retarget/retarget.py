@@ -264,9 +264,9 @@ def figure_to_move(
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
     """Raise RigError unless source and target are two armatures."""
-    for thing, word in ((source, "source"), (target, "target")):
-        if thing is None or thing.type != "ARMATURE":
-            name = "nothing" if thing is None else f"'{thing.name}'"
+    for obj, word in ((source, "source"), (target, "target")):
+        if obj is None or obj.type != "ARMATURE":
+            name = "nothing" if obj is None else f"'{obj.name}'"
             raise RigError(f"The {word} is {name}: choose an armature")
     if source == target:
         raise RigError(f"'{target.name}' is source and target at once: choose another armature as the source")

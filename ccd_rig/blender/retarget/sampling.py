@@ -240,8 +240,8 @@ def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[s
     The second is in the space of its parent, all others are in the world.
     """
     slots = [source.pose.bones.find(name) for name in names]
-    things = [(source, name) for name in names]
-    with clamps.suspended(), isolated_scene(scene, source, things, ()) as isolated:
+    objects = [(source, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, source, objects, ()) as isolated:
 
         def read(frames: Sequence[float]) -> Array:
             order = {frame: k for k, frame in enumerate(dict.fromkeys(frames))}  # each is evaluated once
@@ -481,8 +481,8 @@ def _bases(
 ) -> dict[str, Array]:
     """Return the matrices (F, 4, 4) of bones with empty channels, armature space."""
     bases: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
-    things = [(target, name) for name in names]
-    with clamps.suspended(), isolated_scene(scene, target, things, ()) as isolated:
+    objects = [(target, name) for name in names]
+    with clamps.suspended(), isolated_scene(scene, target, objects, ()) as isolated:
         for f, frame in enumerate(frames):
             bones: Any = target.evaluated_get(set_frame(isolated, float(frame))).pose.bones
             for name in names:

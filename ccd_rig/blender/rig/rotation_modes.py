@@ -118,13 +118,13 @@ def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Ar
     # Remove the locked rotations from both ends: rotation = last * middle * first.
     rest = rotations
     if is_locked[first]:
-        rest = batch.multiply(rest, batch.about(np.eye(3)[first], -locked[:, first]), axis=-1)
+        rest = batch.multiply(rest, batch.axis_rotation(np.eye(3)[first], -locked[:, first]), axis=-1)
     if is_locked[last]:
-        rest = batch.multiply(batch.about(np.eye(3)[last], -locked[:, last]), rest, axis=-1)
+        rest = batch.multiply(batch.axis_rotation(np.eye(3)[last], -locked[:, last]), rest, axis=-1)
     if is_locked[middle] and is_locked[first]:
-        rest = batch.multiply(rest, batch.about(np.eye(3)[middle], -locked[:, middle]), axis=-1)
+        rest = batch.multiply(rest, batch.axis_rotation(np.eye(3)[middle], -locked[:, middle]), axis=-1)
     elif is_locked[middle]:
-        rest = batch.multiply(batch.about(np.eye(3)[middle], -locked[:, middle]), rest, axis=-1)
+        rest = batch.multiply(batch.axis_rotation(np.eye(3)[middle], -locked[:, middle]), rest, axis=-1)
     free = [axis for axis in (last, middle, first) if not is_locked[axis]]
     if len(free) == 1:
         result[:, free[0]] = 2.0 * batch.arctan2(rest[:, 1 + free[0]], rest[:, 0])

@@ -33,19 +33,19 @@ SIMULATIONS = {"CLOTH": "cloth", "SOFT_BODY": "soft body", "FLUID": "fluid"}
 """Modifiers whose result depends on former frames: type of modifier -> word for it."""
 
 
-def shapers(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
+def shapers(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
     """Yield the objects and data-blocks that deform an object's surface, with the name of a bone, or empty.
 
     A curve (by its evaluation time) and shape keys count: their keys and drivers move points.
     """
-    data: Any = thing.data
-    if data is None or thing.type == "ARMATURE":
+    data: Any = obj.data
+    if data is None or obj.type == "ARMATURE":
         return
     if isinstance(data, bpy.types.Curve):
         yield data, ""
     if getattr(data, "shape_keys", None) is not None:
         yield data.shape_keys, ""
-    for modifier in thing.modifiers:
+    for modifier in obj.modifiers:
         subtarget = getattr(modifier, "subtarget", "")
         for prop in modifier.bl_rna.properties:
             value = getattr(modifier, prop.identifier) if prop.type == "POINTER" else None
@@ -58,9 +58,9 @@ def shapers(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
             yield from ((value, bone) for bone in bones or [""])
 
 
-def simulation(thing: bpy.types.Object) -> str:
+def simulation(obj: bpy.types.Object) -> str:
     """Name a simulation without a baked cache that moves an object's surface; empty if there is none."""
-    for modifier in thing.modifiers:
+    for modifier in obj.modifiers:
         if modifier.type in SIMULATIONS and modifier.show_viewport:
             cache = getattr(modifier, "point_cache", None)
             if cache is None or not cache.is_baked:
@@ -68,17 +68,17 @@ def simulation(thing: bpy.types.Object) -> str:
     return ""
 
 
-def unbaked_nodes(thing: bpy.types.Object) -> str:
+def unbaked_nodes(obj: bpy.types.Object) -> str:
     """Name a modifier with simulation nodes that are not baked to disk; empty if there is none.
 
     Blender does not tell whether nodes are baked into the file.
     """
-    for modifier in thing.modifiers:
+    for modifier in obj.modifiers:
         if modifier.type == "NODES" and modifier.show_viewport and _simulates(modifier.node_group, set()):
             zones = [each for each in modifier.bakes if each.node is not None and each.node.type == _ZONE]
             for zone in zones:
                 path = zone.directory if zone.use_custom_path else modifier.bake_directory
-                folder = Path(bpy.path.abspath(path, library=thing.library))
+                folder = Path(bpy.path.abspath(path, library=obj.library))
                 folder = folder if zone.use_custom_path else folder / str(zone.bake_id)
                 if not path or not any(folder.glob("meta/*")):  # no frames
                     return str(modifier.name)
@@ -109,7 +109,7 @@ _ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_A
 class _Source(NamedTuple):
     """Direct source of motion."""
 
-    thing: bpy.types.ID | None
+    data_block: bpy.types.ID | None
     bone: str
     verb: str  # describes the relation: the moved object, verb, source
     surface: bool = False
@@ -129,7 +129,7 @@ class Lookups:
 class Mover:
     """Source of motion: an object, one of its bones, or a data-block that deforms a surface."""
 
-    thing: Any  # the object or data-block
+    data_block: Any  # the object or data-block
     bone: str  # name of a bone of the object, or empty
     words: str  # describes it where a trail starts
     surface: bool = False  # whether the points of the object move the target, not only its transform
@@ -147,7 +147,7 @@ class Mover:
         return " ".join([mover.words, *reversed(steps)])
 
     def __str__(self) -> str:
-        return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
+        return f"bone '{self.bone}' of '{self.data_block.name}'" if self.bone else f"'{self.data_block.name}'"
 
 
 def target_object(constraint: Any) -> bpy.types.Object | None:
@@ -159,11 +159,11 @@ def target_object(constraint: Any) -> bpy.types.Object | None:
     target = constraint.target
     if not kind_of(constraint).needs_target and not target:
         return None
-    thing = bpy.data.objects.get(target) if isinstance(target, str) else target
-    if thing is None:
+    obj = bpy.data.objects.get(target) if isinstance(target, str) else target
+    if obj is None:
         problem = f"there is no object '{target}'" if target else "it has no target"
         raise RigError(f"Constraint '{constraint.name}': {problem}: choose the object to reach")
-    return thing
+    return obj
 
 
 def pole_object(constraint: Any) -> bpy.types.Object | None:
@@ -175,19 +175,19 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
     pole = constraint.pole_target
     if not pole or not kind_of(constraint).reaches:
         return None
-    thing = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
-    if thing is None:
+    obj = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
+    if obj is None:
         where = f"Constraint '{constraint.name}': there is no object '{pole}' for its pole"
         raise RigError(f"{where}: choose another one, or clear it")
-    return thing
+    return obj
 
 
-def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
+def follows(obj: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
     """Whether an object, one of its bones or one of its parents depends on an armature.
 
     Modifiers, parents and constraints count.
     """
-    ancestor: bpy.types.Object | None = thing
+    ancestor: bpy.types.Object | None = obj
     while ancestor is not None:
         if any(getattr(modifier, "object", None) == armature_object for modifier in ancestor.modifiers):
             return True
@@ -218,14 +218,14 @@ def target_depends_on_chain(
         lookups: of other traces.
         word: "target", or "pole" for the pole target.
     """
-    thing = (target_object if word == "target" else pole_object)(constraint)
+    obj = (target_object if word == "target" else pole_object)(constraint)
     places = (
         ()
-        if thing is None
-        else movers(thing, getattr(constraint, f"{word}_bone"), armature_object, word, lookups)
+        if obj is None
+        else movers(obj, getattr(constraint, f"{word}_bone"), armature_object, word, lookups)
     )
     for mover in places:
-        if mover.thing != armature_object or not mover.bone:
+        if mover.data_block != armature_object or not mover.bone:
             continue
         pose_bone = armature_object.pose.bones.get(mover.bone)
         if pose_bone is None:
@@ -249,10 +249,10 @@ def bones_that_move_targets(armature_object: bpy.types.Object, constraints: Iter
     """
     starts = []
     for each in constraints:
-        for thing, bone in ((target_object(each), each.target_bone), (pole_object(each), each.pole_bone)):
-            starts += [] if thing is None else [Mover(thing, bone, "")]
+        for obj, bone in ((target_object(each), each.target_bone), (pole_object(each), each.pole_bone)):
+            starts += [] if obj is None else [Mover(obj, bone, "")]
     traced = (mover for _, mover in _trace(starts, armature_object))
-    return {mover.bone for mover in traced if mover.thing == armature_object}
+    return {mover.bone for mover in traced if mover.data_block == armature_object}
 
 
 TURNING = {"COPY_ROTATION", "LIMIT_ROTATION", "DAMPED_TRACK", "TRACK_TO", "LOCKED_TRACK"}
@@ -304,7 +304,7 @@ class RigidCarriers:
     def _followed(self, bone: Any) -> frozenset[str] | None:
         """Return the bones that carry all targets of a bone's constraints; None if it has none."""
         followed = _followed(bone)
-        if followed is None or any(thing != self.armature_object for thing, _ in followed):
+        if followed is None or any(obj != self.armature_object for obj, _ in followed):
             return frozenset()
         return frozenset.intersection(*(self._of(name) for _, name in followed)) if followed else None
 
@@ -336,17 +336,17 @@ def _followed(bone: Any) -> list[tuple[bpy.types.Object | None, str]] | None:
     return followed
 
 
-def _carrier_of(thing: bpy.types.Object, bone: str) -> tuple[bpy.types.Object, str] | None:
+def _carrier_of(obj: bpy.types.Object, bone: str) -> tuple[bpy.types.Object, str] | None:
     """What alone shifts an object or bone, by as much as it is shifted; None if nothing does."""
-    owner: Any = thing.pose.bones[bone] if bone else thing
+    owner: Any = obj.pose.bones[bone] if bone else obj
     placing = [each for each in clamps.user_constraints(owner) if not each.mute and each.type not in TURNING]
     if placing:
         return _taken_over(owner, placing[0]) if len(placing) == 1 else None
     if bone:
-        return (thing, "" if owner.parent is None else owner.parent.name)
-    if thing.parent is None or thing.parent_type not in ("OBJECT", "BONE"):
+        return (obj, "" if owner.parent is None else owner.parent.name)
+    if obj.parent is None or obj.parent_type not in ("OBJECT", "BONE"):
         return None
-    return thing.parent, thing.parent_bone if thing.parent_type == "BONE" else ""
+    return obj.parent, obj.parent_bone if obj.parent_type == "BONE" else ""
 
 
 def _taken_over(owner: Any, constraint: Any) -> tuple[bpy.types.Object, str] | None:
@@ -382,13 +382,13 @@ def require_evaluable(
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
         starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
-        thing = target_object(row)
-        if thing is None:
+        obj = target_object(row)
+        if obj is None:
             continue
-        if row.target_bone and (thing.pose is None or row.target_bone not in thing.pose.bones):
-            where = f"Constraint '{row.name}': target '{thing.name}'"
+        if row.target_bone and (obj.pose is None or row.target_bone not in obj.pose.bones):
+            where = f"Constraint '{row.name}': target '{obj.name}'"
             raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
-        starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
+        starts.append(Mover(obj, row.target_bone, f"Constraint '{row.name}': target '{obj.name}'"))
         pole = pole_object(row)
         if pole is not None:
             where = f"Constraint '{row.name}': pole target '{pole.name}'"
@@ -411,13 +411,13 @@ def require_evaluable_ground(scene: bpy.types.Scene, objects: Iterable[bpy.types
 def _require_evaluable(scene: bpy.types.Scene, starts: Iterable[Mover]) -> None:
     checked = set()
     for start, mover in _trace(starts, None):
-        if mover.thing not in checked:
-            checked.add(mover.thing)
-            _refuse_simulated(scene, start, mover.thing)
-            _refuse_scene_drivers(scene, start, mover.thing)
+        if mover.data_block not in checked:
+            checked.add(mover.data_block)
+            _refuse_simulated(scene, start, mover.data_block)
+            _refuse_scene_drivers(scene, start, mover.data_block)
         _refuse_edited(start, mover)
         if mover.surface:
-            _refuse_soft(start, mover.thing)
+            _refuse_soft(start, mover.data_block)
 
 
 def all_movers(armature_object: bpy.types.Object, rows: Iterable[Any] | None = None) -> Iterator[Mover]:
@@ -430,13 +430,13 @@ def all_movers(armature_object: bpy.types.Object, rows: Iterable[Any] | None = N
     for row in armature_object.ccd_rig.constraints if rows is None else rows:
         starts.append(Mover(armature_object, row.tip, ""))
         pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
-        starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
+        starts += [Mover(obj, bone, "") for obj, bone in pairs if obj is not None]
     for _, mover in _trace(starts, None):
         yield mover
 
 
 def movers(
-    thing: bpy.types.Object,
+    obj: bpy.types.Object,
     bone: str,
     unfollowed: bpy.types.Object | None,
     word: str = "target",
@@ -450,13 +450,13 @@ def movers(
         word: name of the first one in trails.
         lookups: of other traces.
     """
-    start = Mover(thing, bone, "")
+    start = Mover(obj, bone, "")
     for _, mover in _trace([replace(start, words=f"{word} {start}")], unfollowed, lookups):
         yield mover
 
 
 def trail_to_bones(
-    thing: bpy.types.Object, word: str, armature_object: bpy.types.Object, moved: Collection[str]
+    obj: bpy.types.Object, word: str, armature_object: bpy.types.Object, moved: Collection[str]
 ) -> str | None:
     """Describe how an object or its surface depends on bones of an armature; None if it does not.
 
@@ -465,9 +465,9 @@ def trail_to_bones(
         armature_object: its transform does not count.
         moved: names of the bones.
     """
-    start = Mover(thing, "", f"{word} '{thing.name}'", surface=True)
+    start = Mover(obj, "", f"{word} '{obj.name}'", surface=True)
     for _, mover in _trace([start], armature_object):
-        if mover.thing == armature_object and mover.bone in moved:
+        if mover.data_block == armature_object and mover.bone in moved:
             return mover.trail
     return None
 
@@ -475,7 +475,7 @@ def trail_to_bones(
 def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:
     """Yield the sources of the drivers at data paths of an armature object, and their movers, each once."""
     drivers = [curve for curve in _drivers(armature_object) if curve.data_path in paths]
-    starts = [Mover(source.thing, source.bone, source.verb) for source in _sources_of_drivers(drivers)]
+    starts = [Mover(source.data_block, source.bone, source.verb) for source in _sources_of_drivers(drivers)]
     for _, mover in _trace(starts, armature_object):
         yield mover
 
@@ -490,53 +490,57 @@ def _trace(
     lookups = lookups or Lookups()
     seen = set()
     for start in starts:
-        queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
-        seen.add((start.thing, start.bone, False))
+        queue = deque([start] if (start.data_block, start.bone, False) not in seen else ())
+        seen.add((start.data_block, start.bone, False))
         while queue:
             mover = queue.popleft()
             yield start, mover
             for source in _sources(mover, unfollowed, lookups):
-                key = (source.thing, source.bone, source.surface)
-                if source.thing is not None and key not in seen:
+                key = (source.data_block, source.bone, source.surface)
+                if source.data_block is not None and key not in seen:
                     seen.add(key)
-                    queue.append(Mover(source.thing, source.bone, "", source.surface, mover, source.verb))
+                    queue.append(
+                        Mover(source.data_block, source.bone, "", source.surface, mover, source.verb)
+                    )
 
 
 def _sources(mover: Mover, unfollowed: bpy.types.Object | None, lookups: Lookups) -> _Sources:
     """Yield the direct sources of a mover's motion."""
-    thing = mover.thing
+    data_block = mover.data_block
     if mover.bone:
-        yield from _sources_of_bone(thing, mover.bone, lookups)
-        if thing != unfollowed:
-            yield _Source(thing, "", "belongs to")
-    elif thing != unfollowed:
-        if isinstance(thing, bpy.types.Object):
-            if thing.parent is not None:
-                bone = thing.parent_bone if thing.parent_type == "BONE" else ""
-                yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
-            yield from _sources_of_constraints(thing.constraints)
-        yield from _sources_of_drivers(lookups.drivers(thing).get("", ()))
+        yield from _sources_of_bone(data_block, mover.bone, lookups)
+        if data_block != unfollowed:
+            yield _Source(data_block, "", "belongs to")
+    elif data_block != unfollowed:
+        if isinstance(data_block, bpy.types.Object):
+            if data_block.parent is not None:
+                bone = data_block.parent_bone if data_block.parent_type == "BONE" else ""
+                yield _Source(
+                    data_block.parent, bone, "is parented to", data_block.parent_type in _ON_GEOMETRY
+                )
+            yield from _sources_of_constraints(data_block.constraints)
+        yield from _sources_of_drivers(lookups.drivers(data_block).get("", ()))
     if mover.surface:
         verb = "whose surface is deformed by"
-        for shaper, bone in shapers(thing):
+        for shaper, bone in shapers(data_block):
             yield _Source(shaper, bone, verb, isinstance(shaper, bpy.types.Object) and not bone)
 
 
-def _sources_of_bone(thing: bpy.types.Object, name: str, lookups: Lookups) -> _Sources:
-    bone = thing.pose.bones.get(name) if thing.pose is not None else None
+def _sources_of_bone(obj: bpy.types.Object, name: str, lookups: Lookups) -> _Sources:
+    bone = obj.pose.bones.get(name) if obj.pose is not None else None
     if bone is None:
         return
     if bone.parent is not None:
-        yield _Source(thing, bone.parent.name, "is a child of")
+        yield _Source(obj, bone.parent.name, "is a child of")
     yield from _sources_of_constraints(bone.constraints)
-    yield from _sources_of_drivers(lookups.drivers(thing).get(bone.path_from_id(), ()))
-    yield from _sources_of_constraints(lookups.iks(thing).get(name, ()))
+    yield from _sources_of_drivers(lookups.drivers(obj).get(bone.path_from_id(), ()))
+    yield from _sources_of_constraints(lookups.iks(obj).get(name, ()))
 
 
-def _iks(thing: bpy.types.Object) -> dict[str, list[Any]]:
+def _iks(obj: bpy.types.Object) -> dict[str, list[Any]]:
     """Return the IK constraints of Blender by the names of bones above their owners that they turn."""
     iks: dict[str, list[Any]] = {}
-    for bone in thing.pose.bones:
+    for bone in obj.pose.bones:
         for constraint in bone.constraints:
             if constraint.type in ("IK", "SPLINE_IK"):
                 for turned in (bone, *bone.parent_recursive)[1 : constraint.chain_count or None]:
@@ -579,13 +583,13 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                 yield _Source(target.id, bone, verb)
 
 
-def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
+def drivers_by_bone(data_block: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     """Return the drivers of an object by the path of their bone; "" for the object itself.
 
     Drivers of custom properties of bones are left out: these properties move nothing.
     """
     by_path: dict[str, list[bpy.types.FCurve]] = {}
-    for curve in _drivers(thing):
+    for curve in _drivers(data_block):
         match = BONE_PATH.match(curve.data_path)
         if match is None:
             by_path.setdefault("", []).append(curve)
@@ -594,16 +598,16 @@ def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     return by_path
 
 
-def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
-    return [curve for curve in channels.drivers_of(thing) if not curve.mute]
+def _drivers(data_block: bpy.types.ID) -> list[bpy.types.FCurve]:
+    return [curve for curve in channels.drivers_of(data_block) if not curve.mute]
 
 
-def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
-    body, world = getattr(thing, "rigid_body", None), scene.rigidbody_world
+def _refuse_simulated(scene: bpy.types.Scene, start: Mover, data_block: bpy.types.ID) -> None:
+    body, world = getattr(data_block, "rigid_body", None), scene.rigidbody_world
     if body is None or world is None or not world.enabled:
         return
     if body.type == "ACTIVE" and body.enabled and not body.kinematic:
-        by = "" if thing == start.thing else f" by way of '{thing.name}'"
+        by = "" if data_block == start.data_block else f" by way of '{data_block.name}'"
         raise RigError(
             f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > "
             "Rigid Body > Bake To Keyframes"
@@ -612,36 +616,40 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID)
 
 def _refuse_edited(start: Mover, mover: Mover) -> None:
     """Refuse what Edit Mode shows otherwise: bones at rest, and points without modifiers and shape keys."""
-    data = getattr(mover.thing, "data", None)
+    data = getattr(mover.data_block, "data", None)
     if not getattr(data, "is_editmode", False):
         return
-    is_shaped = any(each.show_viewport for each in mover.thing.modifiers) or getattr(data, "shape_keys", None)
+    is_shaped = any(each.show_viewport for each in mover.data_block.modifiers) or getattr(
+        data, "shape_keys", None
+    )
     if mover.bone or (mover.surface and is_shaped):
         raise RigError(f"{start.trail} follows {mover}, which shows no motion in Edit Mode: leave Edit Mode")
 
 
-def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
-    mover = simulation(thing)
+def _refuse_soft(start: Mover, obj: bpy.types.Object) -> None:
+    mover = simulation(obj)
     if mover:
         raise RigError(
-            f"{start.trail} follows points of '{thing.name}', which {mover} moves: bake its cache (Physics "
+            f"{start.trail} follows points of '{obj.name}', which {mover} moves: bake its cache (Physics "
             "properties > Cache) first"
         )
-    if nodes := unbaked_nodes(thing):
+    if nodes := unbaked_nodes(obj):
         raise RigError(
-            f"{start.trail} follows points of '{thing.name}', which the simulation nodes '{nodes}' move: "
+            f"{start.trail} follows points of '{obj.name}', which the simulation nodes '{nodes}' move: "
             "bake them to disk (Physics properties > Simulation Nodes) first"
         )
 
 
-def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
+def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, data_block: bpy.types.ID) -> None:
     """Refuse drivers that read a changing property of a scene: Blender animates only the evaluated scene."""
-    for curve in _drivers(thing):
+    for curve in _drivers(data_block):
         for variable in curve.driver.variables:
             source = variable.targets[0]
             if not _changes(scene, variable):
                 continue
-            reads = f"the driver on {curve.data_path} of '{thing.name}' reads {source.data_path} of a scene"
+            reads = (
+                f"the driver on {curve.data_path} of '{data_block.name}' reads {source.data_path} of a scene"
+            )
             raise RigError(
                 f"{start.trail}: {reads}, which is not seen apart from that scene: let it read a property of "
                 "an object, or for the frame write the word frame in its expression"

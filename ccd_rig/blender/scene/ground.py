@@ -88,13 +88,13 @@ def _require_evaluable(scene: bpy.types.Scene, objects: Sequence[bpy.types.Objec
     require_evaluable_ground(scene, (shown for each in objects for shown in with_instanced(each)))
 
 
-def may_have_faces(thing: bpy.types.Object) -> bool:
+def may_have_faces(obj: bpy.types.Object) -> bool:
     """Whether an object has faces, or shows instances, which may."""
-    return thing.type in SURFACES or _shows_instances(thing)
+    return obj.type in SURFACES or _shows_instances(obj)
 
 
-def _shows_instances(thing: bpy.types.Object) -> bool:
-    return thing.instance_type != "NONE" or any(each.type == "NODES" for each in thing.modifiers)
+def _shows_instances(obj: bpy.types.Object) -> bool:
+    return obj.instance_type != "NONE" or any(each.type == "NODES" for each in obj.modifiers)
 
 
 def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
@@ -103,7 +103,7 @@ def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
     Raises:
         RigError: there is none.
     """
-    meshes = tuple(thing for thing in collection.all_objects if may_have_faces(thing))
+    meshes = tuple(obj for obj in collection.all_objects if may_have_faces(obj))
     if not meshes:
         raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
     return meshes
@@ -313,9 +313,9 @@ def moving_ground(
     return MovingGround(blocks) if any(len(each.faces) for each in blocks) else None
 
 
-def with_instanced(thing: bpy.types.Object) -> Iterator[bpy.types.Object]:
+def with_instanced(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
     """An object, and those of the collection that it shows, and that they show; each once."""
-    seen, left = {thing}, [thing]
+    seen, left = {obj}, [obj]
     while left:
         each = left.pop()
         yield each
@@ -325,29 +325,27 @@ def with_instanced(thing: bpy.types.Object) -> Iterator[bpy.types.Object]:
             left += reversed(shown)
 
 
-def _may_move(things: Iterable[bpy.types.Object]) -> bool:
+def _may_move(objects: Iterable[bpy.types.Object]) -> bool:
     """Whether keys, drivers, constraints or time may move objects, what they hang on, or what shapes them."""
     seen: set[bpy.types.Object] = set()
-    left = list(things)
+    left = list(objects)
     while left:
-        thing = left.pop()
-        if thing in seen:
+        obj = left.pop()
+        if obj in seen:
             continue
-        seen.add(thing)
-        node_groups = [
-            each.node_group for each in thing.modifiers if each.type == "NODES" and each.node_group
-        ]
-        keyed = [thing, thing.data, getattr(thing.data, "shape_keys", None), *node_groups]
+        seen.add(obj)
+        node_groups = [each.node_group for each in obj.modifiers if each.type == "NODES" and each.node_group]
+        keyed = [obj, obj.data, getattr(obj.data, "shape_keys", None), *node_groups]
         if any(each is not None and each.animation_data is not None for each in keyed):
             return True
-        bones = thing.pose.bones if thing.pose is not None else ()
-        if len(thing.constraints) or any(len(bone.constraints) for bone in bones):
+        bones = obj.pose.bones if obj.pose is not None else ()
+        if len(obj.constraints) or any(len(bone.constraints) for bone in bones):
             return True
-        if any(each.type in BY_TIME for each in thing.modifiers) or any(map(_reads_scene, node_groups)):
+        if any(each.type in BY_TIME for each in obj.modifiers) or any(map(_reads_scene, node_groups)):
             return True
-        if thing.parent is not None:
-            left.append(thing.parent)
-        for modifier in thing.modifiers:
+        if obj.parent is not None:
+            left.append(obj.parent)
+        for modifier in obj.modifiers:
             for each in modifier.bl_rna.properties:
                 if each.type == "POINTER":
                     used = getattr(modifier, each.identifier)

@@ -175,26 +175,26 @@ class Carrier(NamedTuple):
     rotation_delta: Quaternion
 
     @classmethod
-    def of(cls, thing: Any, bone: str) -> Carrier:
+    def of(cls, obj: Any, bone: str) -> Carrier:
         """Read an object, original or evaluated, or one of its bones.
 
         Raises:
             ValueError: it or its parent is flat.
         """
         if not bone:
-            places = thing.matrix_world @ thing.matrix_basis.inverted()
-            delta = thing.delta_rotation_quaternion
-            if thing.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
-                delta = thing.delta_rotation_euler.to_quaternion()
-            scale = Vector([a * b for a, b in zip(thing.scale, thing.delta_scale, strict=True)])
-            rotation = delta @ rotation_of(thing.rotation_mode, getattr(thing, rotation_channel(thing)[0]))
+            places = obj.matrix_world @ obj.matrix_basis.inverted()
+            delta = obj.delta_rotation_quaternion
+            if obj.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
+                delta = obj.delta_rotation_euler.to_quaternion()
+            scale = Vector([a * b for a, b in zip(obj.scale, obj.delta_scale, strict=True)])
+            rotation = delta @ rotation_of(obj.rotation_mode, getattr(obj, rotation_channel(obj)[0]))
             axes = places.to_3x3()
-            shift = Vector(thing.delta_location)
+            shift = Vector(obj.delta_location)
             return cls(axes, axes.inverted(), places.inverted(), rotation, scale, shift, delta.copy())
-        pose_bone = thing.pose.bones[bone]
+        pose_bone = obj.pose.bones[bone]
 
         def placed(basis: Matrix) -> Matrix:
-            matrix: Matrix = thing.matrix_world @ with_channels(pose_bone, basis)
+            matrix: Matrix = obj.matrix_world @ with_channels(pose_bone, basis)
             return matrix
 
         at_rest = placed(Matrix())

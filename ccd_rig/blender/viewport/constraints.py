@@ -243,10 +243,10 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
         ends = [(row.target, row.target_bone, target_point(row), False)]
         if kind_of(row).reaches and row.pole_target is not None:
             ends.append((row.pole_target, row.pole_bone, _pole_point(row), True))
-        for thing, bone, point, is_pole in ends:
+        for obj, bone, point, is_pole in ends:
             if point is None or not all(abs(value) < FAR for value in point):
                 continue
-            target = Target(thing, bone)
+            target = Target(obj, bone)
             # Constraints that share a target but differ in the offset have separate marks.
             key = target, is_pole, point.copy().freeze()
             is_active = place == active
@@ -319,15 +319,15 @@ class Grip:
     """
 
     def __init__(self, row: Any, target: Target, point: Vector, is_pole: bool) -> None:
-        thing = target.thing
+        obj = target.obj
         self.point = point.copy()
         self._carrier: Carrier | None = None
         with suppress(ValueError):  # what is flat is not moved either
-            self._carrier = Carrier.of(thing, target.bone) if is_free(target, row.id_data) else None
+            self._carrier = Carrier.of(obj, target.bone) if is_free(target, row.id_data) else None
         moves = self._carrier is not None
         self.can_turn = moves and not all(target.owner.lock_rotation)
         self.can_move = moves or not is_pole
-        world: Any = thing.matrix_world @ target.owner.matrix if target.bone else thing.matrix_world.copy()
+        world: Any = obj.matrix_world @ target.owner.matrix if target.bone else obj.matrix_world.copy()
         self._place: Any = world.to_translation()
         self._owner: Any = target.owner if moves else row
         self._channels = ["location", rotation_channel(self._owner)[0]] if moves else ["offset"]
@@ -381,13 +381,13 @@ def is_free(target: Target, armature_object: bpy.types.Object) -> bool:
 
     It must be editable and have neither constraints nor drivers.
     """
-    thing, owner = target.thing, target.owner
-    is_same_armature = thing == armature_object
-    if not thing.is_editable or channels.is_system_override(thing) or is_same_armature != bool(target.bone):
+    obj, owner = target.obj, target.owner
+    is_same_armature = obj == armature_object
+    if not obj.is_editable or channels.is_system_override(obj) or is_same_armature != bool(target.bone):
         return False
     if any(not c.mute and c.influence > 0.0 for c in owner.constraints) or all(owner.lock_location):
         return False
     if target.bone and owner.parent is not None and owner.bone.use_connect:
         return False
     paths = [owner.path_from_id(name) for name in ("location", rotation_channel(owner)[0])]
-    return not any(curve.data_path in paths for curve in channels.drivers_of(thing))
+    return not any(curve.data_path in paths for curve in channels.drivers_of(obj))

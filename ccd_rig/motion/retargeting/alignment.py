@@ -199,7 +199,7 @@ def _segment(figures: Figures, name: str, above: Array, limb: Limb | None) -> Ar
 def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
     """(4,) the rotation about an axis between the projections of two vectors."""
     angle = batch.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
-    return batch.about(axis, angle)
+    return batch.axis_rotation(axis, angle)
 
 
 def _foot(figures: Figures, level: Mapping[str, Array], name: str, limb: Limb, heading: Array) -> Array:
@@ -338,7 +338,7 @@ def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | Non
     angles = batch.smooth_step(level) * (pitches - batch.arctan2(lines[:, 2], along))
     axes = np.stack((lines[:, 1], -lines[:, 0], np.zeros(len(lines))), axis=1)
     axes /= np.maximum(along, TINY)[:, None]
-    return batch.about(axes, angles)
+    return batch.axis_rotation(axes, angles)
 
 
 def moved_root(

@@ -551,7 +551,7 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
     """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,); its height does not count."""
-    return product(batch.about(batch.cross(ahead, UP, -1), angles), rotations)
+    return product(batch.axis_rotation(batch.cross(ahead, UP, -1), angles), rotations)
 
 
 def ahead_of(rotations: Array, across: Array) -> Array:

@@ -311,7 +311,7 @@ def _walked(
                 "walks, in place or along the ground, or the frames of one period alone"
             )
         )
-    yaw_turn = batch.about(UP, -batch.arctan2(velocity[1], velocity[0]))
+    yaw_turn = batch.axis_rotation(UP, -batch.arctan2(velocity[1], velocity[0]))
     middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)
     heads, hips = turned(yaw_turn, heads - middle), turned(yaw_turn, hips - middle)
     world, turns = product(yaw_turn, world), product(yaw_turn, turns)
@@ -408,7 +408,7 @@ def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
     rotations = carried_over(figure_map, target, source, still)
     at = source.index(figure_map.sources[figure_map.hips])
     turn, hips = source.rotations[:1, at], source.heads[:1, at]
-    yaw_turn = batch.about(UP, yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0]))))
+    yaw_turn = batch.axis_rotation(UP, yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0]))))
     turn, hips = product(yaw_turn, turn), turned(yaw_turn, hips)
     heads, world = posed(figure_map, target, rotations, hips, turn)
     balls = {leg.limb.name: _ball(target, leg, heads, world)[0] for leg in cycle.legs}
@@ -550,7 +550,7 @@ def _straightened(source: SourceMotion, hips: Array, turns: Array) -> tuple[Arra
     a, b = ((source.heads[k] - hips[k])[:, :2] for k in (0, -1))
     yaw = float(batch.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
     shares: Array = np.linspace(0.0, 1.0, len(hips), dtype=np.float64)
-    yaw_turn = batch.about(UP, -yaw * shares)
+    yaw_turn = batch.axis_rotation(UP, -yaw * shares)
     mid = batch.slerp(yaw_turn[:-1], yaw_turn[1:], np.full(len(hips) - 1, 0.5), -1)
     steps = turned(mid, np.diff(hips, axis=0))
     return hips[0] + np.concatenate((np.zeros((1, 3)), np.cumsum(steps, axis=0))), product(yaw_turn, turns)

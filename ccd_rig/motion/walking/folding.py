@@ -83,7 +83,7 @@ def fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[Ar
         bent, factor, further = [NO_TURN], 1.0 + np.minimum(part, 0.0), np.maximum(part, 0.0)
         for axis, angle, mean, back in zip(axes, angles, means, straight, strict=True):
             whole = np.minimum(factor * angle + further * mean, np.pi)
-            bent.append(product(bent[-1], product(batch.about(axis, whole), back)))
+            bent.append(product(bent[-1], product(batch.axis_rotation(axis, whole), back)))
         return bent
 
     def reached(bent: Sequence[Array]) -> Array:

@@ -285,7 +285,7 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
-    heading, lie = batch.about(UP, headings), course.lie
+    heading, lie = batch.axis_rotation(UP, headings), course.lie
     planes = np.column_stack((-lie.grades, np.ones(len(headings))))
     lean = shortest(UP, planes)
     world = turned(heading, lie.centre + turned(lean, hips - lie.centre))
@@ -365,7 +365,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
             turn = yaw_of(product(stand.foot, inverse(sampled(foot.feet, middle)[0])))
-            back = batch.about(UP, -turn)
+            back = batch.axis_rotation(UP, -turn)
             level = product(back, stand.foot)
             level_toes = None if stand.toe is None else product(back, stand.toe)
         body, moves = np.column_stack((course.along[[0, -1]], np.zeros(2))), stand.place is not None
@@ -441,7 +441,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         first, last = headings[[max(rows[0] - 1, 0), min(rows[-1] + 1, count - 1)]]
         headings[rows] = first + evenly(u) * (last - first)
     xy, slopes = xy + carried[:, :2], product(turns, slopes)
-    upright = product(slopes, batch.about(UP, headings + yaws))
+    upright = product(slopes, batch.axis_rotation(UP, headings + yaws))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
@@ -549,7 +549,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     before = cycle.feet[leg.limb.name].before
     middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
     foot = sampled(cycle.feet[leg.limb.name].feet, middle)
-    foot = product(batch.about(UP, stance.turn), foot)
+    foot = product(batch.axis_rotation(UP, stance.turn), foot)
     front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
     front /= max(float(np.linalg.norm(front)), 1e-12)
     left = np.cross(UP, front)
@@ -563,7 +563,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     for shifts in (tries[:1], tries[1:]):  # nearly always the first will do
         along = np.asarray(stance.along + shifts, np.float64)
         xy, headings = course.way.bent(along, np.full(len(shifts), stance.aside), before)
-        yaw, count = batch.about(UP, headings), len(offsets)
+        yaw, count = batch.axis_rotation(UP, headings), len(offsets)
         arms = turned(yaw[:, None], offsets).reshape(-1, 3)
         points = np.column_stack((np.repeat(xy, count, axis=0) + arms[:, :2], np.full(len(arms), -np.inf)))
         heights, normals = course.under(points, np.repeat(along, count), np.full(len(points), row))

@@ -61,11 +61,11 @@ def timeline(
             f"the way takes {seconds_gone:.3g} seconds: at most {LONGEST:.3g}; take a shorter one"
         )
     if settings.cycles > 0.0:
-        asked = settings.cycles * cycle.period * cycle.speed
-        if asked > length * (1.0 + 1e-9):
+        needed = settings.cycles * cycle.period * cycle.speed
+        if needed > length * (1.0 + 1e-9):
             raise InvalidInput(
                 lambda metres: (
-                    f"{settings.cycles:g} cycles go {metres * asked:.3g} m, the curve "
+                    f"{settings.cycles:g} cycles go {metres * needed:.3g} m, the curve "
                     f"{metres * length:.3g} m: take fewer, or 0 for as many as there is way"
                 )
             )

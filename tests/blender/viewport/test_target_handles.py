@@ -62,7 +62,7 @@ def test_each_target_and_pole_has_a_mark(ext, rig):
     reach(rig, "chest", rig, target_bone="control")
     rig.ccd_rig.active_index = 1
     marks = {mark.target: mark for mark in marks_of(ext, rig)}
-    assert [(t.thing.name, t.bone) for t in marks] == [
+    assert [(t.obj.name, t.bone) for t in marks] == [
         *(("Left", ""), ("Pole", ""), ("Rig", "control"), ("Right", ""))  # the active one is drawn last
     ]
     assert [mark.side for mark in marks.values()] == ["L", "L", "", "R"]

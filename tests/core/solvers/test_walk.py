@@ -533,7 +533,7 @@ def test_toes_that_swing_past_the_vertical_turn_no_faster_than_in_the_cycle(cycl
             for k in (-cycle.period, 0.0, cycle.period):
                 u = (phases - stance.last - k) / (cycle.period - stance.last + stance.first)
                 bend = np.maximum(bend, 2.2 * np.sin(np.pi * np.clip(u, 0.0, 1.0)) ** 2)
-        turn = batch.about(leg.sole.across_toe, bend)
+        turn = batch.axis_rotation(leg.sole.across_toe, bend)
         rotations[:, i] = product(rotations[:, i], turn)
         feet[leg.limb.name] = dataclasses.replace(foot, toes=product(foot.toes, turn))
     hanging = dataclasses.replace(cycle, feet=feet, rotations=rotations)
