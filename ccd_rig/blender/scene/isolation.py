@@ -168,9 +168,10 @@ def remove_left(*_arguments: object) -> None:
 
 def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
     """Copy the settings of a scene that animation, drivers, constraints and modifiers read."""
-    render = ("fps", "fps_base", "frame_map_old", "frame_map_new", "use_simplify", "simplify_subdivision")
-    for name in render:
+    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new", "simplify_subdivision"):
         setattr(isolated.render, name, getattr(scene.render, name))
+    if scene.render.use_simplify:  # to set it tags every object of the file
+        isolated.render.use_simplify = True
     for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
         setattr(isolated, name, getattr(scene, name))
     for source, copy in zip(_properties(scene.original), _properties(isolated, True), strict=True):
