@@ -22,6 +22,7 @@ from ..errors import RigError
 from .keys import channels
 from .limit_sources import blender_limits
 from .properties import constraint_list, new_constraints
+from .properties.active_rig import keep_overrides
 from .properties.names import named
 from .properties.new_constraints import new_target
 from .rig import clamps
@@ -401,6 +402,7 @@ def convert(
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
         new_constraints.start_from(armature_object, conversion.starts)
+        keep_overrides(armature_object)
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
     for bone, constraint, obeyed in idle:
         if obeyed.mute:  # else Blender would obey this one from now on

@@ -362,10 +362,11 @@ def shift_over(
     path = f"{constraint.path_from_id()}.{FIELD}"
     by_index = {curve.array_index: curve for curve in channels.fcurves_of(rig) if curve.data_path == path}
     curves = [by_index.get(i) for i in range(SIZE)]
-    _require_shiftable(constraint, path, curves)
+    in_strips = _plays_in_strips(rig, path)
+    _require_shiftable(constraint, path, curves, in_strips)
     time = key_time(scene)
     corners: Array = np.array([span.first, span.start, span.end, span.last], dtype=np.float64)
-    if _plays_in_strips(rig, path):
+    if in_strips:
         corners = np.unique(corners)
         shifts = span.weights(corners)[:, None] * np.array(shift, dtype=np.float64)
         writer.add_layer(rig, ChannelKeys(constraint.name, path, corners * time, shifts, "BEZIER"), undo)
@@ -424,7 +425,9 @@ def _plays_in_strips(obj: bpy.types.Object, path: str) -> bool:
     return any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip))
 
 
-def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
+def _require_shiftable(
+    constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None], in_strips: bool
+) -> None:
     """Refuse a Target Offset with a driver, modifiers or extrapolation, or strips that none can be added to.
 
     In tweak mode, under a solo track or below keys of the present action, an added strip would not play.
@@ -435,9 +438,7 @@ def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FC
     if any(driver.data_path == path for driver in channels.drivers_of(constraint.id_data)):
         raise RigError(f"{where} has a driver: remove it first")
     animation = constraint.id_data.animation_data
-    if _plays_in_strips(constraint.id_data, path) and (
-        animation.use_tweak_mode or channels.is_solo(animation) or any(curves)
-    ):
+    if in_strips and (animation.use_tweak_mode or channels.is_solo(animation) or any(curves)):
         raise RigError(f"{where} plays in NLA strips: mute them, and make their action the present one")
     for curve in curves:
         if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):

@@ -184,7 +184,10 @@ STARTS = ("start_rotation", "start_before")
 
 
 def start_from(armature_object: bpy.types.Object, rotations: Mapping[str, Quaternion]) -> None:
-    """Let bones start from rotations, and pose them so unless something else turns them."""
+    """Let bones start from rotations, and pose them so unless something else turns them.
+
+    The caller keeps overrides, see `keep_overrides`.
+    """
     for name, rotation in rotations.items():
         bone = armature_object.pose.bones[name]
         joint, (channel, width) = bone.ccd_rig, rotation_channel(bone)
@@ -193,7 +196,6 @@ def start_from(armature_object: bpy.types.Object, rotations: Mapping[str, Quater
         joint.start_rotation = rotation[:]
         if not is_turned(bone):
             set_rotation(bone, rotation)
-    keep_overrides(armature_object)
 
 
 def is_turned(bone: bpy.types.PoseBone) -> bool:

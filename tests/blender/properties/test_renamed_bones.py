@@ -57,22 +57,22 @@ def test_renamed_in_edit_mode(rig, row):
     assert row.tip == "hand"
 
 
-def test_bones_that_swap_their_names(rig, row):
+def swap(rig, one, other):
     bones = rig.data.bones
-    bones["bone_3"].name = "aside"
-    bones["bone_2"].name = "bone_3"
-    bones["aside"].name = "bone_2"
+    bones[one].name = "aside"
+    bones[other].name = one
+    bones["aside"].name = other
     rigs.update()
+
+
+def test_bones_that_swap_their_names(rig, row):
+    swap(rig, "bone_3", "bone_2")
     assert (row.tip, row.rotation_bone) == ("bone_2", "bone_3")
 
 
 def test_a_bone_that_swaps_its_name_with_one_that_nothing_refers_to(rig, row):
     """Its former name has another bone then, which was taken for it."""
-    bones = rig.data.bones
-    bones["bone_1"].name = "aside"
-    bones["bone_3"].name = "bone_1"
-    bones["aside"].name = "bone_3"
-    rigs.update()
+    swap(rig, "bone_1", "bone_3")
     assert (row.tip, row.rotation_bone) == ("bone_1", "bone_2")
     assert rig.pose.bones["bone_1"].ccd_rig.known_as == "bone_1"
 
