@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig import Joint, Pose, PositionGoal, Skeleton, SolverSettings, SolveStatus, solve
+from ccd_rig import Goal, Joint, PoleGoal, Pose, PositionGoal, Skeleton, SolverSettings, SolveStatus, solve
 from ccd_rig.solvers import problem_tables as tables
 
 X = Vector((1.0, 0.0, 0.0))
@@ -37,20 +37,25 @@ def wrist(count: int = 2) -> PositionGoal:
     return PositionGoal(f"bone{count}", Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 0.0)))
 
 
-def solved_elbow(skeleton: Skeleton, seed: int) -> Quaternion:
-    """The elbow's rotation where a reachable target is somewhere."""
+def solved_elbow(skeleton: Skeleton, seed: int, pole: bool = False) -> Quaternion:
+    """The elbow's rotation where a reachable target, and a pole, are somewhere."""
     rng = random.Random(seed)
     way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
-    goal = PositionGoal("bone2", rng.uniform(0.7, 1.9) * way, Vector((0.0, 0.0, 0.0)))
+    point = rng.uniform(0.7, 1.9) * way
+    goals: list[Goal] = [PositionGoal("bone2", point, Vector((0.0, 0.0, 0.0)))]
+    if pole:
+        aside = way.orthogonal()
+        aside.rotate(Quaternion(way, rng.uniform(0.0, 2.0 * math.pi)))
+        goals.append(PoleGoal("bone0", "bone1", 0.5 * point + 2.0 * aside))
     rest = Pose.rest(skeleton)
-    result = solve(skeleton, rest, [goal], SolverSettings(), reference=rest)
+    result = solve(skeleton, rest, goals, SolverSettings(), reference=rest)
     assert result.status is SolveStatus.CONVERGED
     return result.pose.rotations[1]
 
 
-def off_hinge(skeleton: Skeleton, seed: int) -> float:
+def off_hinge(skeleton: Skeleton, seed: int, pole: bool = False) -> float:
     """Degrees by which the elbow turns across its bend and about itself."""
-    turned = solved_elbow(skeleton, seed)
+    turned = solved_elbow(skeleton, seed, pole)
     return math.degrees(2.0 * math.asin(min(1.0, math.hypot(turned.y, turned.z))))
 
 
@@ -130,6 +135,11 @@ def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ACROSS", 1.0)
     plain = np.array([off_hinge(limb(0.2), seed) for seed in range(60)])
     assert plain.mean() > 5.0 * off.mean()
+
+
+def test_a_pole_turns_the_upper_arm_not_the_elbow() -> None:
+    off = np.array([off_hinge(limb(0.2), seed, pole=True) for seed in range(100)])
+    assert off.mean() < 1.0 and off.max() < 5.0
 
 
 @pytest.mark.parametrize("bend", [0.03, 0.3, -0.3])
