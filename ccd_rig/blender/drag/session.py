@@ -23,7 +23,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import CCDRigError, RigError
 from ...json_text import printable
 from ...limits.shapes import EulerBox, Slide
-from ...settings import SolveResult, SolveStatus
+from ...settings import SolveResult
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
@@ -48,6 +48,8 @@ FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
 TURNED = 1e-7
 """Largest change of a quaternion's component that counts as none: noise of the solve."""
+SEEN = 0.01
+"""Distance from the pointer, in lengths of the pulled bone, from which it counts as missed."""
 UPRIGHT = 1.0 - 1e-6
 """Least cosine between the vertical and a vertical axis of an armature."""
 FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
@@ -217,8 +219,11 @@ class Session:
         ]
 
     def is_reached(self) -> bool:
-        """Whether the pulled points reach the pointer."""
-        return self.result is None or self.result.status is SolveStatus.CONVERGED
+        """Whether the pulled points reach the pointer, as far as can be seen."""
+        return self.result is None or all(
+            error.distance <= SEEN * self._bone(grab.control).length
+            for error, grab in zip(self.result.errors, self._grabs, strict=False)
+        )
 
     @property
     def _evaluated(self) -> bpy.types.Object:
