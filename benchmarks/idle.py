@@ -3,10 +3,11 @@
     python3 dev.py bench idle
     python3 dev.py bench idle -- --runs 5
 
-Protocol: processes of their own by turns, one with the extension enabled and one without. Each generates
-Rigify's human in an empty file, which takes processor time of all threads; then the generated rig is changed
-and evaluated in each mode, and an empty beside it. Of the updates of a process the median counts, and of all
-processes the least. The last column is what handlers of the extension take in one such update, the median.
+Protocol: one process, in which the extension is enabled and disabled by turns. Each turn generates Rigify's
+human in an empty file, which takes processor time of all threads; then the generated rig is changed and
+evaluated in each mode, and an empty beside it. Of the updates of a turn the median counts, and of all turns
+the least. The start is measured in processes of their own, with compiled sources as Blender keeps them: the
+least processor time that Blender takes to start, and with the extension.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -33,23 +33,21 @@ from _script import Table, machine, run_benchmark
 from devtools import extension
 
 UPDATES = 100
-GENERATE = "generate"
-SPENT = [0.0]
-"""Seconds in handlers of the extension, in the update that is measured."""
-HEADS = "case         | disabled, ms | enabled, ms | ratio | handlers, us"
+STARTS = 10
+START = """
+import os, sys, time
+import bpy
+sys.path.insert(0, sys.argv[1])
+from devtools import extension
+alone = time.process_time()
+extension.load()
+print(alone, time.process_time() - alone, flush=True)
+os._exit(0)
+"""
+HEADS = "case         | disabled, ms | enabled, ms | ratio | difference, us"
 
-Times = dict[str, dict[str, float]]
-
-
-def timed(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """The handler, which adds to `SPENT` how long each call takes."""
-
-    def call(*arguments: Any) -> None:
-        started = time.perf_counter()
-        handler(*arguments)
-        SPENT[0] += time.perf_counter() - started
-
-    return call
+Times = dict[str, float]
+"""Milliseconds by case."""
 
 
 def generate() -> bpy.types.Object:
@@ -61,27 +59,23 @@ def generate() -> bpy.types.Object:
     return rig
 
 
-def measured(change: Callable[[float], None]) -> dict[str, float]:
-    """Milliseconds of an update after a change, and microseconds of the handlers in it."""
-    took, inside = [], []
+def measured(change: Callable[[float], None]) -> float:
+    """Milliseconds of an update after a change."""
+    took = []
     for number in range(UPDATES):
         change(0.001 * number)
-        SPENT[0] = 0.0
         started = time.perf_counter()
         bpy.context.view_layer.update()
         took.append(1e3 * (time.perf_counter() - started))
-        inside.append(1e6 * SPENT[0])
-    return {"ms": median(took), "us": median(inside)}
+    return median(took)
 
 
 def measure() -> Times:
-    """Measure all times of this process."""
+    """Measure all times of a turn."""
     scenes.metarig()
     started = time.process_time()
     rig = generate()
-    times: Times = {GENERATE: {"ms": 1e3 * (time.process_time() - started), "us": 0.0}}
-    listeners = bpy.app.handlers.depsgraph_update_post
-    listeners[:] = [timed(each) if each.__module__.startswith(extension.NAME) else each for each in listeners]
+    times = {"generate": 1e3 * (time.process_time() - started)}
     beside = bpy.data.objects.new("Beside", None)
     bpy.context.scene.collection.objects.link(beside)
 
@@ -110,38 +104,56 @@ def measure() -> Times:
     return times
 
 
-def process(is_enabled: bool) -> Times:
-    """The times of a process of its own."""
-    words = [sys.executable, __file__, "--measure", "enabled" if is_enabled else "disabled"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
-    times: Times = json.loads(done.stdout.splitlines()[-1])
-    return times
+def by_turns(runs: int) -> tuple[list[Times], list[Times]]:
+    """Times of turns without the extension and with it, in pairs."""
+    enabled = extension.load()
+    enabled.unregister()
+    without, beside = list[Times](), list[Times]()
+    for run in range(runs):
+        for is_enabled in (False, True) if run % 2 == 0 else (True, False):
+            if is_enabled:
+                enabled.register()
+            (beside if is_enabled else without).append(measure())
+            if is_enabled:
+                enabled.unregister()
+    return without, beside
 
 
-def least(times: list[Times], what: str, unit: str) -> float:
-    return min(each[what][unit] for each in times)
+def starts(runs: int) -> list[Times]:
+    """Times of starts in processes of their own; the first one, which compiles the sources, is left out."""
+    times: list[Times] = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
+        for _ in range(runs + 1):
+            words = [sys.executable, "-c", START, str(extension.ROOT)]
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=True, timeout=600, env=environment
+            )
+            alone, ours = map(float, done.stdout.split()[-2:])
+            times.append({"alone": 1e3 * alone, "ours": 1e3 * ours})
+    return times[1:]
+
+
+def least(times: list[Times], what: str) -> float:
+    return min(each[what] for each in times)
+
+
+def row(table: Table, what: str, unit: float, ours: float) -> None:
+    table.row(what, f"{unit:.2f}", f"{ours:.2f}", f"{ours / unit:.3f}", f"{1e3 * (ours - unit):.0f}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="pairs")
-    parser.add_argument("--measure", choices=("enabled", "disabled"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.measure:
-        if chosen.measure == "enabled":
-            extension.load()
-        print(f"\n{json.dumps(measure())}")
-        return 0
     print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {UPDATES} updates.\n")
-    without, beside = list[Times](), list[Times]()
-    for run in range(chosen.runs):
-        for is_enabled in (False, True) if run % 2 == 0 else (True, False):
-            (beside if is_enabled else without).append(process(is_enabled))
+    without, beside = by_turns(chosen.runs)
     table = Table(HEADS)
     for what in without[0]:
-        unit, ours = least(without, what, "ms"), least(beside, what, "ms")
-        inside = "" if what == GENERATE else f"{least(beside, what, 'us'):.0f}"
-        table.row(what, f"{unit:.2f}", f"{ours:.2f}", f"{ours / unit:.2f}", inside)
+        row(table, what, least(without, what), least(beside, what))
+    times = starts(STARTS)
+    alone = least(times, "alone")
+    row(table, "start", alone, alone + least(times, "ours"))
     return 0
 
 

@@ -23,7 +23,7 @@ from mathutils import Quaternion, Vector
 from ccd_rig.blender import set_up
 from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.bake.settings import BakeSettings
-from ccd_rig.blender.set_up import Choices, Group, Ranges
+from ccd_rig.blender.figures.choices import Choices, Group, Ranges
 
 FRAMES = 10
 FIGURES = ("human", "cat", "wolf")

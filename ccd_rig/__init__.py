@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import TYPE_CHECKING, Any
 
 from . import interrupts
 
@@ -17,41 +18,8 @@ except ModuleNotFoundError:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("ccd_rig needs mathutils, part of Blender: pip install bpy") from None
 
-from .errors import CCDRigError, InvalidInput, RigError
-from .goals import (
-    BalanceGoal,
-    DirectionGoal,
-    Goal,
-    GoalError,
-    OrientationGoal,
-    PoleGoal,
-    PositionGoal,
-)
-from .limits.shapes import (
-    Comfort,
-    Cone,
-    Ellipse,
-    EulerBox,
-    Hinge,
-    Limit,
-    Slide,
-    SwingTwist,
-    clamp,
-    contains,
-    sample,
-)
-from .settings import PRESETS, Solver, SolveResult, SolverSettings, SolveStatus, Sweep
-from .skeleton.builders import planar_chain, split_ball
-from .skeleton.joints import CoupledOffset, Joint, Skeleton
-from .skeleton.kinematics import Transform, forward_kinematics
-from .skeleton.pose import Pose
-from .skeleton.pose_library import PoseEntry
-from .skeleton.rerooting import reroot, restore_root
-from .solvers.closed_forms import TwoBoneOptions, target_triangle, two_bone
-from .solvers.drag import Drag, Grab, Pin, Support, drag
-from .solvers.many import ManyResult, solve_many
-from .solvers.problem_tables import measure
-from .solvers.solve import iterate, solve
+if TYPE_CHECKING:
+    from .public import *
 
 __all__ = [
     "PRESETS",
@@ -106,3 +74,16 @@ __all__ = [
     "target_triangle",
     "two_bone",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name: an extension of Blender that is only enabled loads no solver."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import public
+
+    return getattr(public, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,6 +18,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from mathutils import Quaternion, Vector
 
+from .defaults import (
+    BALANCE_AXES,
+    CHAIN_LENGTH,
+    EXTENSION_JOINTS,
+    MAX_EXTENSION,
+    POLE_ANGLE,
+    PRIORITY,
+    WEIGHT,
+)
 from .errors import InvalidInput
 from .maths.batch import unit_rows
 from .maths.validation import angle, frozen_rotation, frozen_vector, is_number, is_whole, shown, store
@@ -93,7 +102,7 @@ class Goal(ABC):
     weight: float
     priority: int
     angle = 0.0
-    max_extension = 1.0
+    max_extension = MAX_EXTENSION
     two_bone_tip = False
 
     def __post_init__(self) -> None:
@@ -252,11 +261,11 @@ class PositionGoal(ChainGoal, EffectorGoal):
     joint: str
     target: Vector
     offset: Vector | None = None
-    weight: float = 1.0
-    priority: int = 0
-    chain_length: int = 0
-    max_extension: float = 1.0
-    extension_joints: int = 0
+    weight: float = WEIGHT
+    priority: int = PRIORITY
+    chain_length: int = CHAIN_LENGTH
+    max_extension: float = MAX_EXTENSION
+    extension_joints: int = EXTENSION_JOINTS
     two_bone_tip: bool = False
 
     def __post_init__(self) -> None:
@@ -343,9 +352,9 @@ class OrientationGoal(FrameGoal):
 
     joint: str
     target: Quaternion
-    weight: float = 1.0
-    priority: int = 0
-    chain_length: int = 0
+    weight: float = WEIGHT
+    priority: int = PRIORITY
+    chain_length: int = CHAIN_LENGTH
 
 
 @dataclass(frozen=True)
@@ -366,9 +375,9 @@ class DirectionGoal(FrameGoal):
     joint: str
     axis: Vector
     target: Vector
-    weight: float = 1.0
-    priority: int = 0
-    chain_length: int = 0
+    weight: float = WEIGHT
+    priority: int = PRIORITY
+    chain_length: int = CHAIN_LENGTH
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -406,10 +415,10 @@ class PoleGoal(EffectorGoal):
     root: str
     joint: str
     target: Vector
-    weight: float = 1.0
-    priority: int = 0
+    weight: float = WEIGHT
+    priority: int = PRIORITY
     offset: Vector | None = None
-    angle: float = 0.0
+    angle: float = POLE_ANGLE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -483,11 +492,11 @@ class BalanceGoal(Goal):
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
 
     target: Vector
-    axes: tuple[bool, bool, bool] = (True, True, False)
-    weight: float = 1.0
-    priority: int = 0
+    axes: tuple[bool, bool, bool] = BALANCE_AXES
+    weight: float = WEIGHT
+    priority: int = PRIORITY
     joint: str | None = None
-    chain_length: int = 0
+    chain_length: int = CHAIN_LENGTH
     direction: Vector | None = None
 
     def __post_init__(self) -> None:

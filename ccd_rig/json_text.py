@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
-import json
 import math
 import types
 from collections.abc import Collection, Mapping
@@ -38,6 +37,8 @@ def parse(text: str) -> Any:
         NotJson: it is no JSON, nests too deep, holds a number of more digits than are read, NaN or infinity,
             a field twice in one object, or text that no file can hold.
     """
+    import json
+
     try:
         data: Any = json.loads(
             text, object_pairs_hook=_object, parse_constant=_no_number, parse_int=_whole, parse_float=_finite
@@ -162,6 +163,8 @@ def unknown(name: str, place: str) -> InvalidInput:
 
 def as_json(value: object) -> str:
     """A JSON value for a message."""
+    import json
+
     return shown(json.dumps(value, default=str))
 
 
@@ -205,6 +208,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    import json
+
     content: dict[str, object] = {}
     for name, value in pairs:
         if name in content:

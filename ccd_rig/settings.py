@@ -7,11 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from .errors import InvalidInput
-from .goals import GoalError
 from .maths.validation import SIZES, ranged, require_ranges, shown
-from .skeleton.pose import Pose
+
+if TYPE_CHECKING:
+    from .goals import GoalError
+    from .skeleton.pose import Pose
 
 
 class Sweep(enum.Enum):

@@ -88,7 +88,7 @@ class _File:
             if isinstance(node, ast.ImportFrom):
                 module = self._imported(node)
                 for alias in node.names if module is not None else ():
-                    if not self._has(module, alias.name):
+                    if alias.name != "*" and not self._has(module, alias.name):
                         yield node.lineno, f"{node.module or '.'} has no {alias.name}"
             elif isinstance(node, ast.Call) and self._is_loader(node) and self._loaded(node) is None:
                 yield node.lineno, f"there is no module {ast.unparse(node.args[0])}"

@@ -5,32 +5,18 @@ Solve the present frame, switch the live preview, choose a solver preset.
 """
 
 import dataclasses
-import hashlib
 import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 
-from ..ccd_rig.blender import checks, live
-from ..ccd_rig.blender.atomic_write import real_folder
-from ..ccd_rig.blender.bake import bake, findings, report
-from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
-from ..ccd_rig.blender.bake.progress import Pace, Steps
-from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, REACHED, BakeReport, Finding, Fix, two_digits
 from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
-from ..ccd_rig.blender.bake.single_frame import SolvedFrame
-from ..ccd_rig.blender.bake.target_motion import pole_place
-from ..ccd_rig.blender.farm import bundle, results, shots
-from ..ccd_rig.blender.farm.bundle import bundle_job
-from ..ccd_rig.blender.farm.shots import Shot
-from ..ccd_rig.blender.keys import auto_keys
+from ..ccd_rig.blender.farm.settings import CHUNK, PROGRAM
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
-from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_kinds import SINGLE_PASS, value_of
-from ..ccd_rig.blender.properties.new_constraints import new_target
+from ..ccd_rig.blender.properties.active_rig import active_rig, rigs_to_bake
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
     apply_preset,
@@ -38,13 +24,14 @@ from ..ccd_rig.blender.properties.solver_settings import (
     solver_settings,
 )
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.blender.rig import clamps
-from ..ccd_rig.blender.scene.evaluation import metres_per_unit, shown_range
 from ..ccd_rig.errors import CCDRigError, RigError
-from ..ccd_rig.settings import PRESETS, Solver, SolverSettings, SolveStatus
-from ..ccd_rig.solvers.stepping import Items, result_of
+from ..ccd_rig.settings import PRESETS, SolverSettings
 from . import command
 from .command import Command, FrameRange, active_constraint
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.bake.progress import Steps
+    from ..ccd_rig.blender.bake.report import BakeReport
 
 SLICE = 0.1  # [s] of solving between two checks for events
 BAR = 10.0  # width of the progress bar, in widths of a button
@@ -57,7 +44,7 @@ class ModalCommand(Command):
     def take_options(self, context: bpy.types.Context) -> None:
         """Take stored options for a call by the user."""
 
-    def begin(self, context: bpy.types.Context) -> Steps[Any]:
+    def begin(self, context: bpy.types.Context) -> "Steps[Any]":
         """Return the steps of the work, not started."""
         raise NotImplementedError
 
@@ -80,6 +67,8 @@ class ModalCommand(Command):
         return {"RUNNING_MODAL"}
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.solvers.stepping import result_of
+
         self.finish(result_of(self.begin(context)))
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
@@ -112,7 +101,7 @@ class ModalCommand(Command):
         context.workspace.status_text_set(None)
 
 
-def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
+def tell_report(command: Command, report: "BakeReport", name: str = "") -> None:
     """Report the outcome of a bake; each message begins with `name`."""
     warnings = [*report.warnings, *report.mismatches()]
     if advice := report.advice():
@@ -132,7 +121,10 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
 class _Run:
     """State of a modal run: steps, their items, pace, and time of the last redraw [s]."""
 
-    def __init__(self, steps: Steps[Any]) -> None:
+    def __init__(self, steps: "Steps[Any]") -> None:
+        from ..ccd_rig.blender.bake.progress import Pace
+        from ..ccd_rig.solvers.stepping import Items
+
         self.steps, self.items, self._pace, self._shown = steps, Items(steps), Pace(), -REDRAW
         self._left = iter(self.items)
 
@@ -183,20 +175,22 @@ class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
     def take_options(self, context: bpy.types.Context) -> None:
         take_stored(self.properties, active_rig(context))
 
-    def begin(self, context: bpy.types.Context) -> Steps[BakeReport]:
+    def begin(self, context: bpy.types.Context) -> "Steps[BakeReport]":
+        from ..ccd_rig.blender.bake import bake
+
         scene = context.scene
         self.fill_range(scene)
         rig = active_rig(context)
         settings = bake_settings(scene, self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)
 
-    def finish(self, report: BakeReport) -> None:
+    def finish(self, report: "BakeReport") -> None:
         tell_report(self, report)
 
 
 def no_rig(context: bpy.types.Context) -> str:
     """Reason if no armature of the scene has a constraint to bake."""
-    return "" if rigs(context.scene) else "No armature has an enabled CCD constraint"
+    return "" if rigs_to_bake(context.scene) else "No armature has an enabled CCD constraint"
 
 
 class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
@@ -208,12 +202,15 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
 
     why_grey = staticmethod(no_rig)
 
-    def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
+    def begin(self, context: bpy.types.Context) -> "Steps[list[BakeReport]]":
+        from ..ccd_rig.blender.bake.bake_all import bake_all_steps
+        from ..ccd_rig.blender.scene.evaluation import shown_range
+
         scene, frames = context.scene, shown_range(context.scene)
-        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs_to_bake(scene)}
         return bake_all_steps(scene, settings)
 
-    def finish(self, reports: list[BakeReport]) -> None:
+    def finish(self, reports: "list[BakeReport]") -> None:
         for baked in reports:
             tell_report(self, baked, f"{baked.armature}: ")
         missed = [baked.armature for baked in reports if baked.unsolved()]
@@ -242,10 +239,10 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
     chunk: LAST.integer(
         "Chunk",
         "Share a longer shot out in chunks of at most this many frames; 0 bakes it in one task",
-        default=Shot.chunk,
+        default=CHUNK,
         min=0,
     )
-    program: LAST.text("Program", "What runs Blender on the farm", default=bundle.PROGRAM)
+    program: LAST.text("Program", "What runs Blender on the farm", default=PROGRAM)
 
     @staticmethod
     @command.after(no_rig)
@@ -259,9 +256,14 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.atomic_write import real_folder
+        from ..ccd_rig.blender.farm import bundle, results, shots
+        from ..ccd_rig.blender.farm.bundle import bundle_job
+        from ..ccd_rig.blender.scene.evaluation import shown_range
+
         scene, frames, path = context.scene, shown_range(context.scene), Path(bpy.data.filepath)
         folder = command.absolute(self.directory) / f"{path.stem}_job"
-        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs(scene)}
+        settings = {rig: bake_settings(scene, rig.ccd_rig.bake, rig, frames) for rig in rigs_to_bake(scene)}
         shot, whole_because = shots.plan(scene, settings, self.chunk)
         farm_job = bundle_job((shot,), (real_folder(path),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
@@ -286,6 +288,8 @@ def no_report(context: bpy.types.Context) -> str:
 @command.after(no_report)
 def no_findings(context: bpy.types.Context) -> str:
     """Reason if the last bake's report has no findings."""
+    from ..ccd_rig.blender.bake import report
+
     active = active_rig(context)
     return "" if report.from_json(active.ccd_rig.report.findings) else "The report has found nothing"
 
@@ -304,6 +308,8 @@ class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
     why_grey = staticmethod(no_report)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake import report
+
         group = active_rig(context).ccd_rig
         frame, constraint = group.report.worst_frame, group.report.worst_constraint
         if self.finding >= 0:
@@ -318,10 +324,6 @@ class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
             group.active_index = index
 
 
-SOFT = 0.05
-"""Part of its length over which a limb eases into straightness."""
-
-
 class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
     bl_label = "Fix"
     bl_description = "Change the setting that helps here; then bake again"
@@ -330,15 +332,19 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
 
     @classmethod
     def description(cls, context: bpy.types.Context, properties: Any) -> str:
+        from ..ccd_rig.blender.bake import fixes, report
+
         rig = active_rig(context)
         entries = () if rig is None else report.from_json(rig.ccd_rig.report.findings)
         is_known = properties.finding < len(entries)
-        words = FIX_WORDS[entries[properties.finding].fix] if is_known else cls.bl_description
+        words = fixes.FIX_WORDS[entries[properties.finding].fix] if is_known else cls.bl_description
         return translated(words, TOOLTIPS)
 
     why_grey = staticmethod(no_findings)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake import fixes, report
+
         rig = active_rig(context)
         entries = report.from_json(rig.ccd_rig.report.findings)
         if self.finding >= len(entries) or not entries[self.finding].fix:
@@ -347,44 +353,8 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
         row = rig.ccd_rig.constraints.get(chosen.constraint)
         if row is None:
             raise RigError(f"Constraint '{chosen.constraint}' is not there any more: bake again")
-        said = _apply_fix(context, row, chosen)
+        said = fixes.apply_fix(context, row, chosen)
         self.tell("INFO", f"{said}: bake again")
-
-
-FIX_WORDS = {
-    Fix.NONE: "Nothing to set",
-    Fix.EXTENSION: f"Set Max Extension of the constraint to {findings.REACH:g}: the limb is never quite "
-    "straight, where it would snap",
-    Fix.SOFT: f"Set Softness of the constraint to {SOFT:g}: the limb eases into straight",
-    Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",
-    Fix.LEAST_SQUARES: "Set Solver to CCD and Least Squares, which spreads sudden changes over frames",
-    Fix.FK: "Let the bake key the rig's switch between IK and FK to FK over its range: baked bones then move "
-    "the others",
-}
-
-
-def _apply_fix(context: bpy.types.Context, row: Any, finding: Finding) -> str:
-    """Apply the fix of a finding to its constraint, and describe the change."""
-    group = row.id_data.ccd_rig
-    if finding.fix is Fix.EXTENSION:
-        row.max_extension = findings.REACH
-        return f"Max Extension of '{row.name}' is {findings.REACH:g}"
-    if finding.fix is Fix.SOFT:
-        row.soft = SOFT
-        return f"Softness of '{row.name}' is {SOFT:g}"
-    if finding.fix is Fix.LEAST_SQUARES:
-        group.solver.solver = Solver.CCD_LEAST_SQUARES.name
-        return "Solver is CCD and Least Squares"
-    if finding.fix is Fix.FK:
-        group.bake.switch_to_fk = True
-        return "Switch to FK is on"
-    place = pole_place(context.scene, row.id_data, value_of(row), finding.frame_start - 1.0)
-    pole = new_target(context, row.id_data, f"Pole {row.tip}", row.tip)
-    pole.parent, pole.location = row.id_data, place.location
-    if place.bone:
-        pole.parent_type, pole.parent_bone = "BONE", place.bone
-    row.pole_target, row.pole_bone, row.pole_angle = pole, "", 0.0
-    return f"'{pole.name}' is the pole of '{row.name}'"
 
 
 PREFIX = "CCD: "
@@ -395,6 +365,8 @@ LONGEST_NAME = 24
 
 def _short(name: str) -> str:
     """A name in a marker's: no other armature's begins with it and a colon, and it leaves room for words."""
+    import hashlib
+
     name = name.replace(": ", ":")
     if len(name.encode()) <= LONGEST_NAME:
         return name
@@ -411,6 +383,8 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
     why_grey = staticmethod(no_findings)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake import report
+
         rig, markers = active_rig(context), context.scene.timeline_markers
         prefix = PREFIX + _short(rig.name) + ": "
         for marker in [marker for marker in markers if marker.name.startswith(prefix)]:
@@ -428,17 +402,6 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 # Solving the present frame ----------------------------------------------------------------------------------
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
-TURNED_ONCE = "TURNED_ONCE"
-WORDS = {
-    REACHED: "Reached",
-    SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
-    TURNED_ONCE: "Not reached: its method turns each bone once. Loop may come nearer",
-    SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
-    SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
-    EASED: "Reached, eased short of straight",
-    GAVE_WAY: "Reached, with targets that give way to the body",
-}
-"""By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
 
 
 class CCD_RIG_OT_solve(Command, bpy.types.Operator):
@@ -455,6 +418,10 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
     why_grey = staticmethod(command.none_enabled)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake import bake, solve_report
+        from ..ccd_rig.blender.keys import auto_keys
+        from ..ccd_rig.blender.rig import clamps
+
         rig = active_rig(context)
         names = (active_constraint(rig).name,) if self.only_active else ()
         settings = self._settings(rig)
@@ -465,7 +432,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         bones = rig.pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
-        self.tell(*_words(posed, context, settings))
+        self.tell(*solve_report.words_of(posed, rig, context.scene, settings))
         if causes:
             self.tell("WARNING", f"What Blender shows is not the solved pose: {causes[0]}")
 
@@ -478,37 +445,6 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         return dataclasses.replace(settings, **{name: getattr(self, name) for name in OVERRIDES})
 
 
-def _words(
-    posed: SolvedFrame,
-    context: bpy.types.Context,
-    settings: SolverSettings,
-) -> tuple[str, str]:
-    """Return level and words of the report, with the largest error in metres and degrees."""
-    result, scale = posed.result, max(abs(each) for each in active_rig(context).matrix_world.to_scale())
-    is_missed = result.status is not SolveStatus.CONVERGED
-    worst, constraint, state = max(
-        zip(result.errors, posed.constraints, posed.states, strict=True),
-        key=lambda row: (
-            # Of targets that are missed, none that gives way for them is named.
-            not (is_missed and row[2] in (EASED, GAVE_WAY)),
-            max(
-                row[0].distance * scale / settings.position_tolerance, row[0].angle / settings.angle_tolerance
-            ),
-        ),
-    )
-    turned, name = any(error.angle > 0.0 for error in result.errors), constraint.name
-    angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
-    miss = f"{two_digits(worst.distance * scale * metres_per_unit(context.scene))} m{angle}"
-    passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
-    is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
-    level, ended = "WARNING", result.status.name
-    if result.status is SolveStatus.CONVERGED:
-        level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
-    elif result.status is SolveStatus.STALLED and constraint.method in SINGLE_PASS:
-        ended = TURNED_ONCE
-    return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
-
-
 class CCD_RIG_OT_live(Command, bpy.types.Operator):
     bl_label = "CCD Live"
     bl_description = (
@@ -518,11 +454,16 @@ class CCD_RIG_OT_live(Command, bpy.types.Operator):
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
+        from ..ccd_rig.blender import live
+
         rig = active_rig(context)
         is_on = rig is not None and live.preview_of(rig) is not None
         return "" if is_on else command.none_enabled(context)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import checks, live
+        from ..ccd_rig.solvers.stepping import result_of
+
         rig = active_rig(context)
         if rig.ccd_rig.live:
             live.switch(rig, False)

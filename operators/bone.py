@@ -2,23 +2,24 @@
 """Joints of bones: limits from poses, presets, actions, Blender's limits and other bones; coupled offsets."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from bl_operators.presets import AddPresetBase
 
-from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
-from ..ccd_rig.blender.limit_sources import blender_limits, bones, presets
-from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
+from ..ccd_rig.blender.limit_sources import preset_files
 from ..ccd_rig.blender.properties import joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named, sentence
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.errors import CCDRigError, RigError
-from ..ccd_rig.limits.fitting import FitSettings
+from ..ccd_rig.limits.settings import FitSettings
 from . import command
 from .command import Command, Dialog, draw_lines
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.limit_sources.bones import Outcome
 
 SCOPES = (
     ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
@@ -36,11 +37,13 @@ class LimitCommand(Dialog):
 
     why_grey = staticmethod(command.no_pose_bone)
 
-    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
         """Give limits to bones, or take limits from these bones; raises CCDRigError."""
         raise NotImplementedError
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.limit_sources.bones import chosen
+
         try:
             outcome = self.give(context, chosen(active_rig(context), self.bones))
         except CCDRigError as error:
@@ -66,7 +69,9 @@ class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
     fields = ("bones", "bound")
     bound: ONCE.enum("Bound", "Which end of the limits is set", items=BOUNDS, translation_context=CONTEXT)
 
-    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import bones
+
         context.view_layer.update()  # a script may have posed the bones without an evaluation
         return bones.set_bounds(pose_bones, self.bound)
 
@@ -89,7 +94,9 @@ class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
     fields = ("bones", "preset")
     preset: ONCE.enum("Preset", "What the bones are", items=PRESETS, translation_context=CONTEXT)
 
-    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import presets
+
         return presets.apply_preset(pose_bones, self.preset)
 
 
@@ -100,9 +107,9 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
 
     remove_name: HIDDEN.boolean("Remove", "Remove the preset of this name")
     remove_active: HIDDEN.boolean("Remove Chosen", "Remove the preset that is chosen")
-    preset_menu = presets.MENU
-    preset_subdir = presets.FOLDER
-    preset_values = presets.VALUES
+    preset_menu = preset_files.MENU
+    preset_subdir = preset_files.FOLDER
+    preset_values = preset_files.VALUES
 
     why_grey = staticmethod(command.no_pose_bone)
 
@@ -130,8 +137,8 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
     filepath: ONCE.text("File", "The file of the preset", subtype="FILE_PATH")
     menu_idname: HIDDEN.text("Menu", "The menu that it was chosen in")
 
-    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return presets.apply_file(context.active_pose_bone, pose_bones, self.filepath)
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        return preset_files.apply_file(context.active_pose_bone, pose_bones, self.filepath)
 
 
 class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
@@ -140,7 +147,9 @@ class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
         "Take over what the selected bones allow Blender's own IK: locked axes, ranges, stiffness"
     )
 
-    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import blender_limits
+
         return blender_limits.from_ik(pose_bones)
 
 
@@ -150,7 +159,9 @@ class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
         "Take over the ranges of the Limit Rotation constraints of the selected bones. The constraints stay"
     )
 
-    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import blender_limits
+
         return blender_limits.from_limit_rotation(pose_bones)
 
 
@@ -178,6 +189,8 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         return self.ask(context)
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.keys import channels
+
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -196,7 +209,9 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         if self.messages:
             draw_lines(layout, self.messages)
 
-    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import blender_limits
+
         settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
         if self.source == "ALL":
             return blender_limits.from_all_actions(pose_bones, settings)
@@ -210,7 +225,9 @@ class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
     bl_label = "Copy Limit"
     bl_description = "Give other bones the limit of the active bone, in their own axes"
 
-    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import bones
+
         return bones.copy(context.active_pose_bone, pose_bones)
 
 
@@ -221,7 +238,9 @@ class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
         "selected, the side of the active bone counts"
     )
 
-    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
+        from ..ccd_rig.blender.limit_sources import bones
+
         return bones.mirror(pose_bones, context.active_pose_bone)
 
 

@@ -2,20 +2,16 @@
 """Base classes of operators: disabled buttons with reasons, errors as messages, redo panels."""
 
 import functools
-import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import bpy
 
-from ..ccd_rig.blender import live
-from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translated
 from ..ccd_rig.blender.properties import constraint_list
-from ..ccd_rig.blender.properties.active_rig import active_rig, linked
-from ..ccd_rig.blender.registration import LAST, ONCE
-from ..ccd_rig.blender.scene.evaluation import shown_range
+from ..ccd_rig.blender.properties.active_rig import active_rig, linked, with_settings
+from ..ccd_rig.blender.registration import LAST, ONCE, use
 from ..ccd_rig.errors import CCDRigError, RigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
@@ -67,7 +63,7 @@ def no_pose_bone(context: bpy.types.Context) -> str:
 @after(no_armature)
 def no_constraint(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or it has no constraint."""
-    if not active_rig(context).ccd_rig.constraints:
+    if not any(rig.ccd_rig.constraints for rig in with_settings([active_rig(context)])):
         return f"'{active_rig(context).name}' has no CCD constraint: select a bone in Pose Mode and add one"
     return ""
 
@@ -123,6 +119,9 @@ class Command:
         raise NotImplementedError
 
     def execute(self, context: bpy.types.Context) -> set[str]:
+        from ..ccd_rig.blender import live
+
+        use()
         try:
             result = self.run(context) or {"FINISHED"}
         except CCDRigError as error:
@@ -134,6 +133,7 @@ class Command:
 
     def ask(self: Any, context: bpy.types.Context) -> set[str]:
         """Ask for the options in a dialog before the work; in the background use the present ones."""
+        use()
         if bpy.app.background:
             return set(self.execute(context))
         return set(context.window_manager.invoke_props_dialog(self))
@@ -186,6 +186,8 @@ class FrameRange(Command):
 
     def fill_range(self: Any, scene: bpy.types.Scene) -> None:
         """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
+        from ..ccd_rig.blender.scene.evaluation import shown_range
+
         first, last = shown_range(scene)
         if not self.properties.is_property_set("frame_start"):
             self.frame_start = first
@@ -218,6 +220,10 @@ def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
     A command keeps the words as an attribute, which lasts as long as the panel. A property would appear in
     Blender's Info log with every call, and as an argument to scripts.
     """
+
+    import unicodedata
+
+    from ..ccd_rig.blender.languages.catalogue import broken
 
     def fits(text: str) -> bool:  # Chinese and Japanese characters are two letters wide
         return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text) <= WIDTH

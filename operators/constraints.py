@@ -2,28 +2,27 @@
 """Constraints: add for selected bones, move, change the kind, remove; plant feet and find contacts."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from mathutils import Vector
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
-from ..ccd_rig.blender.bake.frame_selection import key_time
-from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.languages.translation import CONTEXT
-from ..ccd_rig.blender.properties import body, constraint_list, joints, new_constraints
+from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig, is_from_library, keep_overrides
 from ..ccd_rig.blender.properties.constraint_kinds import KIND_ITEMS, KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
-from ..ccd_rig.blender.rig import armature
-from ..ccd_rig.blender.scene import contact_search, dependence
-from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.errors import CCDRigError, RigError
-from ..ccd_rig.motion.contacts import ContactThresholds
+from ..ccd_rig.motion.settings import ContactThresholds
 from . import command
 from .command import Command, FrameRange, draw_lines, selected_bones
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.properties import new_constraints
+    from ..ccd_rig.blender.scene.contact_search import Contacts
 
 SELECTED = (
     ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
@@ -69,6 +68,9 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         return "Select the bone to move" if context.active_pose_bone is None else ""
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.figures import control_bones
+        from ..ccd_rig.blender.properties import new_constraints
+
         rig, kind = context.object, KINDS[self.kind]
         length = self._chosen_length(context)
         tips = [context.active_pose_bone.name]  # the last one's constraint becomes the active one
@@ -112,7 +114,7 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
 
 
 def _selected_target(
-    context: bpy.types.Context, rows: Sequence[new_constraints.NewRow], selected: str
+    context: bpy.types.Context, rows: "Sequence[new_constraints.NewRow]", selected: str
 ) -> tuple[bpy.types.Object | None, str]:
     """Return the other selected object or bone as (object, bone name); (None, "") without one.
 
@@ -121,6 +123,8 @@ def _selected_target(
     Raises:
         RigError: there are several candidates, or one for several bones, or it moves with the chain.
     """
+    from ..ccd_rig.blender.scene import dependence
+
     owner, tip = context.object, context.active_pose_bone
     bones = [
         bone
@@ -157,9 +161,12 @@ def _selected_target(
 
 
 def _new_target(
-    context: bpy.types.Context, row: new_constraints.NewRow, balances: bool
-) -> new_constraints.NewTarget:
+    context: bpy.types.Context, row: "new_constraints.NewRow", balances: bool
+) -> "new_constraints.NewTarget":
     """Describe a target at the evaluated end of a bone, or at the centre of mass."""
+    from ..ccd_rig.blender.properties import new_constraints
+    from ..ccd_rig.blender.rig import armature
+
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     tip = evaluated.pose.bones[row.tip]
@@ -224,6 +231,8 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
         return ""
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.properties import new_constraints
+
         rig = active_rig(context)
         targets = new_constraints.of_row(constraint_list.active(rig))
         if self.with_target:
@@ -255,6 +264,8 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
     why_grey = staticmethod(command.no_constraint)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.properties import new_constraints
+
         rig = active_rig(context)
         constraints = rig.ccd_rig.constraints
         places = [k for k, row in enumerate(constraints) if not is_from_library(row, "constraints")]
@@ -268,8 +279,10 @@ class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
             self.tell("WARNING", "Constraints that come from the library's file stay: disable them here")
 
 
-def _require_editable(context: bpy.types.Context, targets: Iterable[new_constraints.Target]) -> None:
+def _require_editable(context: bpy.types.Context, targets: "Iterable[new_constraints.Target]") -> None:
     """Raise RigError if control bones among targets cannot be removed."""
+    from ..ccd_rig.blender.figures import control_bones
+
     for obj in {target.obj for target in targets if target.bone and control_bones.is_made(*target)}:
         control_bones.require_editable(context, obj)
 
@@ -328,6 +341,13 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
 # Contacts of feet -------------------------------------------------------------------------------------------
 
 
+GROUNDS = (
+    ("AUTO", "Automatic", "The ground moves if feet that are down do", 0),
+    ("STILL", "Stands Still", "The figure walks through the world", 1),
+    ("MOVES", "Moves", "The figure walks in place, as on a treadmill", 2),
+)
+
+
 class ContactCommand(FrameRange):
     """Properties of an operator that finds contacts, and its redo panel."""
 
@@ -364,15 +384,20 @@ class ContactCommand(FrameRange):
             layout.prop(self, name)
         draw_lines(layout, self.results)
 
-    def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
+    def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> "Contacts":
         """Search for contacts, without changes."""
+        from ..ccd_rig.blender.scene import contact_search
+
         scene = context.scene
         self.fill_range(scene)
         thresholds = ContactThresholds(self.speed, self.height, self.release, self.shortest)
         return contact_search.find_contacts(scene, rig, names, self.frames, thresholds, self.ground)
 
-    def keep(self, context: bpy.types.Context, rig: bpy.types.Object, contacts: Contacts) -> None:
+    def keep(self, context: bpy.types.Context, rig: bpy.types.Object, contacts: "Contacts") -> None:
         """Key and mark contacts, and report them."""
+        from ..ccd_rig.blender.bake.frame_selection import key_time
+        from ..ccd_rig.blender.scene import contact_search
+
         contact_search.key_contacts(rig, contacts, self.frames, key_time(context.scene))
         if self.markers:
             contact_search.mark_contacts(context.scene, contacts, self.frames)
@@ -461,6 +486,8 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         return ""
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.properties import new_constraints
+
         rig = context.object
         holds = Holds(self.hold_ground, self.hold_height, self.hold_rotation)
         if not any(holds):

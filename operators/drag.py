@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import bpy
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Matrix, Vector
 
-from ..ccd_rig.blender.drag.session import NEXT_PIN, Pulled, Session, pin_words
-from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, ONCE
-from ..ccd_rig.blender.viewport.pointer import Axes, motion, place_on, ray_at, stepped
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.json_text import printable
 from . import command
 from .command import Command, selected_bones
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.drag.session import Session
 
 PRECISE = 0.1
 """Factor of the pointer's motion with Shift, and of steps with Ctrl and Shift."""
@@ -67,6 +69,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         self._finish(context, session)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        from ..ccd_rig.blender.viewport.pointer import place_on, ray_at
+
         region = context.region
         if context.space_data is None or context.space_data.type != "VIEW_3D" or region.type != "WINDOW":
             self.tell("ERROR", "Drag bones in a 3D viewport: put the pointer over one")
@@ -136,6 +140,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
 
     def _session(self, context: bpy.types.Context) -> Session:
         """Begin a drag of bones by name; the first is pulled at `along`, others at their tails."""
+        from ..ccd_rig.blender.drag.session import Pulled, Session
+
         bones = context.object.pose.bones
         pulled: list[Pulled] = []
         for name in self._names(context):
@@ -157,6 +163,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         return [bones.get(line, line) for line in self.names.split("\n") if line]
 
     def _finish(self, context: bpy.types.Context, session: Session) -> None:
+        from ..ccd_rig.blender.keys import auto_keys
+
         if refusal := auto_keys.insert(context, session.written()):
             self.tell("WARNING", refusal)
         if session.far_pins:
@@ -172,6 +180,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
 
         A second press changes between global and local axes, a third frees the motion.
         """
+        from ..ccd_rig.blender.viewport.pointer import Axes
+
         names = "XYZ".replace(event.type, "") if event.shift else event.type
         local_first = context.scene.transform_orientation_slots[0].type in BONE_ORIENTATIONS
         if names != self._free:
@@ -184,6 +194,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
 
     def _motion(self, context: bpy.types.Context, event: bpy.types.Event) -> Vector:
         """Motion of the pointer since the press, in world space."""
+        from ..ccd_rig.blender.viewport.pointer import motion, ray_at, stepped
+
         forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
         axes = self._axes if self._free else None
         delta = motion(self._place, (self._press, ray_at(context, self._at)), forward, axes)
@@ -195,6 +207,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
 
     def _show(self, context: bpy.types.Context) -> None:
         """Show motion and chain in the header, keys in the status bar."""
+        from ..ccd_rig.blender.drag.session import pin_words
+
         drag = self._drag
         shown = [f"D{axis.lower()}: {part:.4g}" for axis, part in zip("XYZ", self._delta, strict=True)]
         if self._free:
@@ -241,6 +255,8 @@ def _select_at(context: bpy.types.Context, at: Vector) -> bool:
     Returns:
         Whether there is a bone of the active armature under the pointer.
     """
+    from ..ccd_rig.blender.keys import channels
+
     rig, before = context.object, _selected(context)
     if {"CANCELLED"} & set(bpy.ops.view3d.select(location=(round(at.x), round(at.y)))):
         return False
@@ -283,6 +299,8 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
         return self.execute(context)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.drag.session import NEXT_PIN
+
         bones = context.selected_pose_bones
         if not bones:
             raise RigError("Select the bones to pin")

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Motion for the active figure: retargeted from another armature, or a walk cycle along a curve."""
 
+from typing import TYPE_CHECKING
+
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import atomic_write, walk
-from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
-from ..ccd_rig.blender.retarget import bone_map, clips, retarget
-from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
-from ..ccd_rig.blender.walk import Walked, choice_of, walk_steps
+from ..ccd_rig.blender.retarget.choices import CLIPS, ReferenceFrame
 from ..ccd_rig.errors import CCDRigError
 from . import command
 from .bake import ModalCommand
 from .command import Command, JsonFile
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.bake.progress import Steps
+    from ..ccd_rig.blender.walk import Walked
 
 
 @command.after(command.no_armature)
@@ -40,11 +42,13 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
     filter_glob: LAST.text(
         "Files",
         "Which files are listed",
-        default=";".join(f"*{ending}" for ending in clips.CLIPS),
+        default=";".join(f"*{ending}" for ending in CLIPS),
         options={"HIDDEN"},
     )
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import clips
+
         rig, path = active_rig(context), command.absolute(self.filepath)
         active, selected = context.view_layer.objects.active, list(context.selected_objects)
         # Importers work in Object Mode, and select the imported objects.
@@ -76,6 +80,8 @@ class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import retarget
+
         bone_pairs = retarget.fill_map(active_rig(context))
         if bone_pairs.missing:
             self.tell("WARNING", f"Nothing to follow for: {', '.join(bone_pairs.missing[:6])}")
@@ -87,6 +93,8 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
     bl_description = "Read pairs of bones from a JSON file; they replace those of the same target bones"
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import bone_map, retarget
+
         pairs = bone_map.read_map(self.path)
         retarget.set_pairs(active_rig(context), pairs)
         self.tell("INFO", f"Read {len(pairs)} pairs")
@@ -100,6 +108,9 @@ class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
     why_grey = staticmethod(no_pairs)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import atomic_write
+        from ..ccd_rig.blender.retarget import bone_map
+
         path, rows = self.path, active_rig(context).ccd_rig.retarget.pairs
         pairs = {pair.name: pair.source for pair in rows}
         with atomic_write.replacing(path) as temporary:
@@ -128,6 +139,8 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import retarget
+
         frame = retarget.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
         self.tell("INFO", f"Frame {frame:.7g} of the source is the reference")
 
@@ -139,6 +152,9 @@ class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import retarget
+        from ..ccd_rig.blender.retarget.retarget import show_frame
+
         rig = active_rig(context)
         try:
             show_frame(context.scene, rig.ccd_rig.retarget.source, rig, retarget.choice_of(rig))
@@ -157,6 +173,9 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.retarget import retarget
+        from ..ccd_rig.blender.retarget.retarget import retarget_motion
+
         rig = active_rig(context)
         group = rig.ccd_rig.retarget
         try:
@@ -185,13 +204,18 @@ class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
 
     why_grey = staticmethod(no_curve)
 
-    def begin(self, context: bpy.types.Context) -> Steps[Walked]:
+    def begin(self, context: bpy.types.Context) -> "Steps[Walked]":
+        from ..ccd_rig.blender import walk
+        from ..ccd_rig.blender.walk import choice_of, walk_steps
+
         rig = active_rig(context)
         self._rig, self._scene = rig, context.scene
         self._cycle = walk.cycle_action(rig, rig.ccd_rig.walk.cycle)
         return walk_steps(context.scene, rig, rig.ccd_rig.walk.curve, choice_of(rig))
 
-    def finish(self, result: Walked) -> None:
+    def finish(self, result: "Walked") -> None:
+        from ..ccd_rig.blender import walk
+
         group = self._rig.ccd_rig.walk
         if group.cycle is None:
             group.cycle = self._cycle

@@ -4,11 +4,9 @@
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig, is_from_library
 from ..ccd_rig.blender.registration import LAST, ONCE
-from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import RigError
 from . import command
 from .command import Command, JsonFile
@@ -96,6 +94,9 @@ class CCD_RIG_OT_pose_apply(Command, bpy.types.Operator):
     why_grey = staticmethod(no_pose)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.keys import auto_keys
+        from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
+
         owner = active_rig(context)
         entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]
         pose_library.apply(owner, entry)

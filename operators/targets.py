@@ -7,19 +7,13 @@ from typing import Any
 import bpy
 from mathutils import Vector
 
-from ..ccd_rig.blender import checks
-from ..ccd_rig.blender.bake import switches, target_motion
-from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import kind_of
 from ..ccd_rig.blender.properties.constraint_values import AXES, AXIS_ITEMS, OFFSET_SPACES
-from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
-from ..ccd_rig.blender.scene.evaluation import shown_range
 from ..ccd_rig.errors import RigError
-from ..ccd_rig.solvers.stepping import result_of
 from . import command
 from .command import Command, Dialog, active_constraint
 
@@ -65,6 +59,8 @@ def _select(context: bpy.types.Context, obj: Any, bone: str) -> None:
     Raises:
         RigError: it is not visible, or the present object is hidden in its mode.
     """
+    from ..ccd_rig.blender.keys import channels
+
     command.require_visible(context, obj)
     command.leave_mode(context)
     bpy.ops.object.select_all(action="DESELECT")
@@ -89,6 +85,11 @@ class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
     why_grey = staticmethod(command.none_enabled)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import checks
+        from ..ccd_rig.blender.bake import switches, target_motion
+        from ..ccd_rig.blender.keys import auto_keys
+        from ..ccd_rig.solvers.stepping import result_of
+
         rig, scene = active_rig(context), context.scene
         names = (active_constraint(rig).name,) if self.only_active else ()
         ready = result_of(checks.require(rig, scene, names))
@@ -133,6 +134,10 @@ class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
         return self.ask(context)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import checks
+        from ..ccd_rig.blender.bake import switches, target_motion
+        from ..ccd_rig.solvers.stepping import result_of
+
         rig, scene = active_rig(context), context.scene
         with ExitStack() as undo:
             if self.every:
@@ -148,6 +153,9 @@ class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
         self.tell("INFO", f"Keyed {words}")
 
     def _frames(self, scene: bpy.types.Scene, rig: bpy.types.Object, constraints: Any) -> list[float]:
+        from ..ccd_rig.blender.bake import target_motion
+        from ..ccd_rig.blender.scene.evaluation import shown_range
+
         first, last = shown_range(scene)
         if self.frames == "ALL":
             return [float(frame) for frame in range(first, last + 1)]
@@ -163,6 +171,8 @@ class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
 
 def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, undo: ExitStack) -> None:
     """Add constraints with new targets for every n-th bone of the active constraint's chain."""
+    from ..ccd_rig.blender.properties.new_constraints import new_target
+
     row = constraint_list.active(rig)
     if row is None or not kind_of(row).reaches:
         raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
@@ -214,6 +224,8 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
     why_grey = staticmethod(command.no_constraint)
 
     def run(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake import target_motion
+
         rig, scene = active_rig(context), context.scene
         row = active_constraint(rig)
         # The redo panel shows what was taken.

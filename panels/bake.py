@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Panels of Solve and Bake: commands, the last report, options of bakes, and FK to IK."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 
-from ..ccd_rig.blender.bake import staleness
-from ..ccd_rig.blender.bake.bake_all import rigs
-from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json, is_sound
 from ..ccd_rig.blender.bake.settings import OPTIONS
+from ..ccd_rig.blender.bake.trouble import Fix, Trouble
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.kernel import why_plain
+from ..ccd_rig.blender.properties.active_rig import active_rig, rigs_to_bake
 from .sidebar import LINE, Folded, Sidebar, draw_ground, draw_words, wrapped
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.bake.report import Finding
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
 SHOWN = 30
@@ -75,6 +77,8 @@ class Entry(NamedTuple):
 
 def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature_object: Any) -> None:
     """Draw the last bake's report, folded to a few lines, and grey if it is out of date."""
+    from ..ccd_rig.blender.bake import staleness
+
     report = armature_object.ccd_rig.report
     if not report.words:
         return
@@ -95,6 +99,8 @@ def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature
 
 def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
     """Entries of a report: the head, the findings, and the rest of the summary."""
+    from ..ccd_rig.blender.bake.report import from_json
+
     findings = from_json(report.findings)
     head, _, rest = report.words.partition("; ")
     entries = [Entry(wrapped(context, head), head_icon(report, findings))]
@@ -116,6 +122,8 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
 
 def head_icon(report: Any, findings: Sequence[Finding]) -> str:
     """Icon of the head: a check mark if all frames are reached and there are no faults."""
+    from ..ccd_rig.blender.bake.report import is_sound
+
     return "CHECKMARK" if is_sound(report.unsolved, report.mismatches, findings) else "ERROR"
 
 
@@ -175,6 +183,8 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
     needs_constraints = True
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.kernel import why_plain
+
         buttons = self.layout.column(align=True)
         buttons.operator("ccd_rig.solve", icon="POSE_HLT")
         scene = context.scene
@@ -183,7 +193,7 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         else:
             words = f"Bake {scene.frame_start}–{scene.frame_end}"
         buttons.operator("ccd_rig.bake", text=translated(words), icon="ACTION")
-        if len(rigs(scene)) > 1:
+        if len(rigs_to_bake(scene)) > 1:
             buttons.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
         if words := why_plain():
             draw_words(self.layout, context, words, "INFO")

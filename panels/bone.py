@@ -6,8 +6,7 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.limit_sources import presets
-from ..ccd_rig.blender.limit_sources.bones import has_bound
+from ..ccd_rig.blender.limit_sources import preset_files
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.limits import limit_kind
 from .sidebar import Folded, Sidebar, draw_line, draw_words
@@ -71,11 +70,11 @@ BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
 
 class CCD_RIG_MT_limit_presets(bpy.types.Menu):
     bl_label = "Own Presets"
-    preset_subdir = presets.FOLDER
+    preset_subdir = preset_files.FOLDER
     preset_operator = "ccd_rig.limit_preset_apply"
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, names = self.layout, presets.file_names()
+        layout, names = self.layout, preset_files.file_names()
         if names:
             self.draw_preset(context)
             layout.separator()
@@ -89,7 +88,7 @@ class CCD_RIG_MT_limit_presets_remove(bpy.types.Menu):
     bl_label = "Remove"
 
     def draw(self, _context: bpy.types.Context) -> None:
-        for name in presets.file_names():
+        for name in preset_files.file_names():
             words = bpy.path.display_name(name)
             remove = self.layout.operator("ccd_rig.limit_preset_add", text=words, translate=False)
             remove.name, remove.remove_name = name, True
@@ -100,6 +99,8 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
     bl_description = "Limits from the pose, from Blender's own limits or an action; copied and mirrored"
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.limit_sources.bones import has_bound
+
         layout = self.layout
         bone = context.active_pose_bone
         for bound, name in BOUNDS:

@@ -5,9 +5,6 @@ from typing import Any
 
 import bpy
 
-from ..ccd_rig.blender import checks, convert, live
-from ..ccd_rig.blender.bake.frame_selection import key_time
-from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
@@ -23,6 +20,8 @@ class CCD_RIG_UL_constraints(Rows, bpy.types.UIList):
     """List of constraints: name, problems, and the switch of each."""
 
     def draw_row(self, context: bpy.types.Context, line: bpy.types.UILayout, data: Any, item: Any) -> None:
+        from ..ccd_rig.blender import checks
+
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon=kind_of(item).icon)
         worst = min(
@@ -51,6 +50,8 @@ class CCD_RIG_MT_constraints(bpy.types.Menu):
 
 def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the commands for set-up files."""
+    from ..ccd_rig.blender.figures.rigify import is_generated
+
     layout.operator_context = "INVOKE_DEFAULT"  # asks for a file, wherever the menu is opened
     layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
     layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
@@ -66,6 +67,8 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
     bl_label = "CCD Rig"
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import convert
+
         layout, rig = self.layout, active_rig(context)
         if rig is None:
             return
@@ -117,6 +120,8 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             self.layout.operator("ccd_rig.live", text="Live", icon=icon, depress=on)
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender import live
+
         armature_object = active_rig(context)
         if armature_object is not None and (words := linked(armature_object)):
             draw_words(self.layout, context, words, "LIBRARY_DATA_DIRECT")
@@ -234,6 +239,8 @@ def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
 
 
 def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    from ..ccd_rig.blender import convert
+
     steps = first_steps(context)
     lines = layout.column(align=True)
     for done, words in steps:
@@ -273,6 +280,8 @@ def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) ->
 
 
 def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
+    from ..ccd_rig.blender import checks
+
     problems = sorted(
         checks.constraint_problems(constraint.id_data, constraint, context.scene),
         key=lambda problem: problem.severity,
@@ -366,6 +375,8 @@ class CCD_RIG_PT_contacts(Folded, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_constraints"
 
     def draw(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.bake.frame_selection import key_time
+
         layout = self.layout
         layout.operator("ccd_rig.feet_plant", icon="PINNED")
         plants = [row for row in active_rig(context).ccd_rig.constraints if row.kind == PLANT]

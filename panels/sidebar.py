@@ -7,9 +7,8 @@ from typing import Any
 import blf
 import bpy
 
-from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.active_rig import active_rig, with_settings
 from ..ccd_rig.blender.properties.constraint_values import Line
 from ..ccd_rig.blender.properties.names import sentence
 
@@ -35,7 +34,9 @@ class Sidebar:
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         rig = active_rig(context)
-        return rig is not None and (not cls.needs_constraints or len(rig.ccd_rig.constraints) > 0)
+        if rig is None or not cls.needs_constraints:
+            return rig is not None
+        return any(len(each.ccd_rig.constraints) > 0 for each in with_settings([rig]))
 
     def fields(self: Any) -> Any:
         """Prepare the panel's layout for fields with their names beside them."""
@@ -119,6 +120,8 @@ def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[
         words: the sentence, in English.
         aside: width beside the words, in pixels at scale 1.
     """
+    from ..ccd_rig.blender.languages.catalogue import broken
+
     preferences = context.preferences
     scale = preferences.system.ui_scale
     blf.size(FONT, preferences.ui_styles[0].widget.points * scale)

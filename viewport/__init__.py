@@ -5,18 +5,30 @@ from types import ModuleType
 
 
 def _modules() -> tuple[ModuleType, ...]:
-    from . import active_row, drag_tool, limit_handles, online_manual, overlay, preferences, target_handles
+    from . import drag_tool, limit_handles, online_manual, overlay, preferences, target_handles
 
-    return preferences, overlay, target_handles, limit_handles, active_row, online_manual, drag_tool
+    return preferences, overlay, target_handles, limit_handles, online_manual, drag_tool
+
+
+def _active_row() -> ModuleType:
+    from . import active_row
+
+    return active_row
 
 
 def register() -> None:
     """Register the preferences, then the modules that read them."""
+    from ..ccd_rig.blender import listening
+
     for module in _modules():
         module.register()
+    listening.further.append(_active_row)
 
 
 def unregister() -> None:
     """Unregister in the opposite order."""
+    from ..ccd_rig.blender import listening
+
+    listening.further.remove(_active_row)
     for module in reversed(_modules()):
         module.unregister()

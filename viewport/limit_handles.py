@@ -1,29 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Handles of the active bone's limit; Ctrl drags in steps, Shift precisely."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.viewport.limits import (
-    EULER_COLOURS,
-    Handle,
-    bone_axes,
-    drag_to,
-    drawable_limit,
-    handles,
-    restore,
-    stored,
-)
-from ..ccd_rig.blender.viewport.pointer import ray_at
-from ..ccd_rig.limits.outlines import Drag, angle_on
+from ..ccd_rig.blender.viewport.palette import EULER_COLOURS
 from .overlay import shown_bones, shown_rig
 from .preferences import palette
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.viewport.limits import Handle
 
 MOST = 6  # maximum of handles for numbers (an ellipse with twist), and of handles for vectors (a box)
 SIZE = 0.075  # of a handle, in units of Blender's gizmo size
@@ -64,6 +58,9 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         self.draw_custom_shape(self.target_shape, select_id=select_id)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        from ..ccd_rig.blender.viewport.limits import stored
+        from ..ccd_rig.limits.outlines import Drag
+
         handle = self._handle(context)
         angle = None if handle is None else _pointer_angle(context, event, handle, handle.value)
         if angle is None:
@@ -74,6 +71,8 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event, tweak: set[str]) -> set[str]:
+        from ..ccd_rig.blender.viewport.limits import drag_to
+
         handle = self._handle(context)
         if handle is None:
             return {"CANCELLED"}
@@ -90,6 +89,8 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         return {"RUNNING_MODAL"}
 
     def exit(self, context: bpy.types.Context, cancel: bool) -> None:
+        from ..ccd_rig.blender.viewport.limits import restore, stored
+
         context.area.header_text_set(None)
         handle = self._handle(context)
         if handle is None:
@@ -136,6 +137,8 @@ class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
             gizmo.color = COLOURS.get(handle.dial.name, limit_colour)
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.viewport.limits import bone_axes
+
         values = _handles(context)
         shown = {(gizmo.field, gizmo.component) for gizmo in self.gizmos if not gizmo.hide}
         if shown != {(handle.field, handle.component) for handle in values}:
@@ -154,6 +157,8 @@ class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
 
 def _handles(context: bpy.types.Context) -> list[Handle]:
     """Handles of the active bone's limit; none if the view does not show it or it cannot be changed."""
+    from ..ccd_rig.blender.viewport.limits import bone_axes, drawable_limit, handles
+
     bone, rig = context.active_pose_bone, shown_rig(context)
     if bone is None or rig is None or bone.id_data != rig or not rig.is_editable:
         return []
@@ -167,6 +172,10 @@ def _pointer_angle(
     context: bpy.types.Context, event: bpy.types.Event, handle: Handle, near: float
 ) -> float | None:
     """Angle of the pointer on a handle's dial, the turn nearest to `near`; None at the dial's centre."""
+    from ..ccd_rig.blender.viewport.limits import bone_axes
+    from ..ccd_rig.blender.viewport.pointer import ray_at
+    from ..ccd_rig.limits.outlines import angle_on
+
     ray = ray_at(context, Vector((event.mouse_region_x, event.mouse_region_y)))
     inverse = bone_axes(context.active_pose_bone).matrix.inverted_safe()
     return angle_on(handle.dial, inverse @ ray.origin, inverse.to_3x3() @ ray.direction, near)

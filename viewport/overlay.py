@@ -1,36 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Overlay of limits and constraints in 3D viewports that show overlays and bones."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import blf
 import bpy
 import gpu
 from bpy_extras.view3d_utils import location_3d_to_region_2d
-from gpu_extras.batch import batch_for_shader
 
-from ..ccd_rig.blender.drag.session import pins_of, standing_feet
-from ..ccd_rig.blender.figures.recognition import figure_of
-from ..ccd_rig.blender.figures.role import Figure, Role, read_role
+from ..ccd_rig.blender import listening
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.live import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.viewport.constraints import sketch_rows
-from ..ccd_rig.blender.viewport.limits import sketch_limits
-from ..ccd_rig.blender.viewport.sketch import (
-    Box,
-    Colour,
-    Label,
-    Sketch,
-    dialog_roles,
-    sketch_pins,
-    sketch_roles,
-    spread_out,
-)
+from ..ccd_rig.blender.registration import waiting
 from .drag_tool import is_chosen
 from .preferences import palette, preferences
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.figures.role import Figure, Role
+    from ..ccd_rig.blender.viewport.sketch import Box, Colour, Label, Sketch
 
 TEXT_SIZE = 13  # [points] at interface scale 1
 TEXT_OFFSET = 12  # [pixels] handles at the same place are smaller
@@ -41,8 +32,8 @@ TEXT_RISE = 0.25  # of a line's foot above the line, in the line's height
 SET_UP = "CCD_RIG_OT_figure_set_up"
 
 _handlers: list[Any] = []  # handles of the draw functions, needed to remove them
-_figures: dict[tuple[int, int], Figure] = {}  # of armatures in Pose Mode, by session_uid and number of bones
-_labels: list[Label] = []  # of the view that `_draw_view` drew last; `_draw_words` is called right after it
+_figures: dict[tuple[int, int], Figure] = {}  # of armatures in Pose Mode, by session_uid and count of bones
+_labels: list[Label] = []  # of the view that `_draw_view` drew last; `_draw_words` is called right after
 
 
 def shown_rig(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -67,8 +58,13 @@ def shown_bones(context: bpy.types.Context, rig: bpy.types.Object) -> frozenset[
 
 def sketch(context: bpy.types.Context) -> Sketch:
     """Collect the lines, faces and labels of a view."""
+    from ..ccd_rig.blender.live import preview_of
+    from ..ccd_rig.blender.viewport.constraints import sketch_rows
+    from ..ccd_rig.blender.viewport.limits import sketch_limits
+    from ..ccd_rig.blender.viewport.sketch import Sketch, sketch_pins, sketch_roles
+
     drawing, rig = Sketch(palette(context)), shown_rig(context)
-    if rig is None:
+    if rig is None or waiting:
         return drawing
     shown = shown_bones(context, rig)
     preview = preview_of(rig)
@@ -85,6 +81,9 @@ def sketch(context: bpy.types.Context) -> Sketch:
 
 def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
     """Pins of a rig, with the feet that Drag Bones would pin while this tool is active."""
+    from ..ccd_rig.blender.drag.session import pins_of, standing_feet
+    from ..ccd_rig.blender.figures.recognition import figure_of
+
     pins = pins_of(rig)
     if context.mode != "POSE":
         _figures.clear()  # rest poses may change
@@ -98,6 +97,9 @@ def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
 
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
     """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command."""
+    from ..ccd_rig.blender.figures.role import read_role
+    from ..ccd_rig.blender.viewport.sketch import dialog_roles
+
     if rig.name in dialog_roles:
         return {
             name: role
@@ -130,6 +132,7 @@ def _length_words(scene: bpy.types.Scene, metres: float) -> str:
 
 
 def _draw_view() -> None:
+    listening.notice()
     drawing = sketch(bpy.context)
     _labels[:] = drawing.labels
     if not (drawing.lines or drawing.faces):
@@ -148,6 +151,8 @@ def _draw_view() -> None:
 
 def _draw_faces(faces: Mapping[Colour, Sequence[Any]]) -> None:
     """Draw triangles: {colour: their corners}."""
+    from gpu_extras.batch import batch_for_shader
+
     shader = gpu.shader.from_builtin("UNIFORM_COLOR")
     shader.bind()
     for colour, corners in faces.items():
@@ -157,6 +162,8 @@ def _draw_faces(faces: Mapping[Colour, Sequence[Any]]) -> None:
 
 
 def _draw_lines(drawing: Sketch) -> None:
+    from gpu_extras.batch import batch_for_shader
+
     shader = gpu.shader.from_builtin("POLYLINE_UNIFORM_COLOR")
     shader.bind()
     shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
@@ -169,6 +176,8 @@ def _draw_lines(drawing: Sketch) -> None:
 
 
 def _draw_words() -> None:
+    from ..ccd_rig.blender.viewport.sketch import Box, spread_out
+
     region, view = bpy.context.region, bpy.context.region_data
     scale = bpy.context.preferences.system.ui_scale
     blf.size(0, TEXT_SIZE * scale)

@@ -11,12 +11,12 @@ import bpy
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.bake.settings import CCD_RIG_PG_bake
+from ..ccd_rig.blender.figures.choices import RANGES, Choices
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver
 from ..ccd_rig.blender.registration import LAST
-from ..ccd_rig.blender.set_up import RANGES, Choices
-from ..ccd_rig.blender.viewport.sketch import Palette
-from ..ccd_rig.goals import PositionGoal
+from ..ccd_rig.blender.viewport.palette import Palette
+from ..ccd_rig.defaults import MAX_EXTENSION
 from . import online_manual
 
 COLOURS = {
@@ -67,7 +67,7 @@ class CCD_RIG_PG_new_rigs(bpy.types.PropertyGroup):
     max_extension: LAST.number(
         "Max Extension",
         "Part of its length past which a new constraint's chain is never stretched; 1 is off",
-        default=PositionGoal.max_extension,
+        default=MAX_EXTENSION,
         min=0.01,
         max=1.0,
         subtype="FACTOR",

@@ -8,41 +8,26 @@ gizmos first: a target's handle is preferred to a limit's behind it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import gpu
-import numpy as np
 from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_location_3d
-from gpu_extras.batch import batch_for_shader
 from mathutils import Matrix, Quaternion, Vector
 
-from ..ccd_rig.blender.figures.role import Side
-from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import REPORTS, translated
-from ..ccd_rig.blender.scene import dependence
-from ..ccd_rig.blender.viewport.constraints import (
-    DISC,
-    RING,
-    Floats,
-    Grip,
-    Hit,
-    TargetMark,
-    hit,
-    places_on_screen,
-    target_marks,
-)
-from ..ccd_rig.blender.viewport.pointer import Axes, motion, ray_at, stepped
-from . import active_row
+from ..ccd_rig.blender.viewport.palette import DISC, RING
 from .drag_tool import is_chosen
 from .overlay import shown_bones, shown_rig
+
+if TYPE_CHECKING:
+    from ..ccd_rig.blender.viewport.constraints import Floats, Hit, TargetMark
 
 STILL = 3.0  # [pixels] largest motion of a click
 FINE = 0.1  # speed with Shift
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # of a turn with Ctrl, and with Ctrl and Shift
 GRID = 60.0  # [pixels] largest step of a move with Ctrl; the smallest is a tenth of it
 THROUGH = 16  # maximum of the rig's skin surfaces that a ray passes through
-THEME_SETS = {Side.RIGHT: 0, Side.LEFT: 3, Side.MIDDLE: 8}  # red, blue and yellow among the theme's sets
 EDGE, EDGE_ALPHA = (0.0, 0.0, 0.0), 0.75  # outline of marks, for contrast with light views
 LARGER = 1.3  # scale of a mark below the pointer, and of the active constraint
 CORNERS, RING_CORNERS, POLE_CORNERS = 16, 32, 4
@@ -85,9 +70,9 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         "start",
     )
 
-    marks: list[TargetMark]
-    places: Floats
-    pointed: Hit | None  # mark below the pointer
+    marks: list[Any]  # TargetMark; Blender reads the types of a class before the module is imported
+    places: Any  # of the marks, Floats
+    pointed: Any  # Hit of the mark below the pointer, or None
     grabbed: Any  # Hit of the dragged mark
     grip: Any  # Grip during a drag, else None
     start: Vector  # of a drag [pixels]
@@ -98,6 +83,8 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
     extends: bool  # whether Shift was held at the press
 
     def setup(self) -> None:
+        import numpy as np
+
         self.marks, self.places = [], np.empty((0, 2))
         self.pointed, self.grabbed, self.grip = None, None, None
 
@@ -114,10 +101,14 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     def test_select(self, context: bpy.types.Context, place: Any) -> int:
         """Return a number of the mark or ring below the pointer, -1 for none."""
+        from ..ccd_rig.blender.viewport.constraints import hit
+
         self.pointed = hit(self.marks, self.places, tuple(place), context.preferences.system.ui_scale)
         return -1 if self.pointed is None else 2 * self.pointed.place + self.pointed.is_ring
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        from ..ccd_rig.blender.viewport.constraints import Grip
+
         self.grabbed = self.pointed
         if self.grabbed is None or self.grabbed.place >= len(self.marks):
             return {"CANCELLED"}
@@ -153,6 +144,8 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         return {"RUNNING_MODAL"}
 
     def exit(self, context: bpy.types.Context, cancel: bool) -> None:
+        from ..ccd_rig.blender.keys import auto_keys
+
         context.area.header_text_set(None)
         grip, self.grip = self.grip, None
         if grip is None:
@@ -225,6 +218,10 @@ class CCD_RIG_GGT_targets(bpy.types.GizmoGroup):
 
 def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
     """Return the marks of a view and their places, (n, 2) pixels."""
+    import numpy as np
+
+    from ..ccd_rig.blender.viewport.constraints import places_on_screen, target_marks
+
     rig = shown_rig(context)
     if rig is None or not rig.is_property_set("ccd_rig"):
         return [], np.empty((0, 2))
@@ -249,6 +246,8 @@ def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
 
     With `extends` other bones stay selected.
     """
+    from . import active_row
+
     rig = shown_rig(context)
     rig.ccd_rig.active_index = mark.row
     if mark.target.obj == rig:
@@ -264,6 +263,8 @@ def _below(
     context: bpy.types.Context, first: Vector, pointer: Vector, start: Vector, axis: int, is_plane: bool
 ) -> Vector:
     """Shift of a point as the pointer moves from `first`: in the view plane, along an axis, or across it."""
+    from ..ccd_rig.blender.viewport.pointer import Axes, motion, ray_at
+
     names = "XYZ"[axis] if not is_plane else "XYZ".replace("XYZ"[axis], "")
     axes = Axes(Matrix.Identity(3), names) if axis >= 0 else None
     forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
@@ -274,6 +275,8 @@ def _snapped(
     context: bpy.types.Context, pointer: Vector, start: Vector, shift: Vector, axis: int, is_plane: bool
 ) -> Vector:
     """Snap a shift to a surface or corner below the pointer, as the scene's settings say, else to a grid."""
+    from ..ccd_rig.blender.viewport.pointer import stepped
+
     elements = context.scene.tool_settings.snap_elements
     point = _surface_point(context, pointer, "VERTEX" in elements) if elements & {"FACE", "VERTEX"} else None
     if point is not None:
@@ -293,6 +296,9 @@ def _snapped(
 
 def _surface_point(context: bpy.types.Context, pointer: Vector, takes_corners: bool) -> Vector | None:
     """Intersect the pointer's ray with surfaces that do not follow the rig; None without intersection."""
+    from ..ccd_rig.blender.scene import dependence
+    from ..ccd_rig.blender.viewport.pointer import ray_at
+
     (origin, direction), rig = ray_at(context, pointer), shown_rig(context)
     depsgraph = context.evaluated_depsgraph_get()
     for _ in range(THROUGH):
@@ -319,7 +325,10 @@ def _keys_in_words() -> str:
 
 def color_of(context: bpy.types.Context, mark: TargetMark) -> tuple[float, float, float]:
     """Return the theme's color for a mark's side, of active bones if its constraint is active."""
-    colors = context.preferences.themes[0].bone_color_sets[THEME_SETS[mark.side]]
+    from ..ccd_rig.blender.figures.role import Side
+
+    sets = {Side.RIGHT: 0, Side.LEFT: 3, Side.MIDDLE: 8}  # red, blue and yellow
+    colors = context.preferences.themes[0].bone_color_sets[sets[mark.side]]
     red, green, blue = colors.active if mark.is_active else colors.select
     return red, green, blue
 
@@ -328,6 +337,9 @@ def draw_marks(
     context: bpy.types.Context, marks: list[TargetMark], places: Floats, pointed: Hit | None
 ) -> None:
     """Draw marks in pixels of the region, by a single draw call."""
+    import numpy as np
+    from gpu_extras.batch import batch_for_shader
+
     if not marks:
         return
     scale = context.preferences.system.ui_scale
@@ -366,6 +378,8 @@ def _triangles(
     places: Floats, colors: Floats, sizes: Floats, profile: Profile, corners: int
 ) -> tuple[Any, Any]:
     """Return corners of triangles, (m, 3), and their colors, (m, 4), of a shape at several places."""
+    import numpy as np
+
     angles = np.linspace(0.0, 2.0 * np.pi, corners + 1)
     unit = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     # Two triangles per step of the profile and spoke: radius and direction of their corners.

@@ -22,7 +22,8 @@ from ..skeleton.rerooting import reroot
 from ..solvers.closed_forms import turning_joints
 from ..solvers.stepping import Work, result_of
 from .keys import channels
-from .keys.writer import Destination, obstacles, pose_obstacles
+from .keys.destination import Destination
+from .keys.writer import obstacles, pose_obstacles
 from .properties import body, constraint_list, pose_library, solver_settings
 from .properties.body import Body, body_of
 from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, number_problems, pole_goal, value_of

@@ -5,7 +5,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, fields
-from functools import partialmethod
+from functools import cache, partialmethod
 from importlib import import_module
 from math import inf
 from pkgutil import iter_modules
@@ -71,12 +71,21 @@ class Declare:
 
 def field_help(table: type, name: str) -> str:
     """Return the line of a dataclass's docstring on a field as a tooltip: no unit, source or full stop."""
-    attributes = (table.__doc__ or "").partition("Attributes:")[2]
-    match = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
-    if match is None:
+    lines = _attributes(table)
+    if name not in lines:
         raise InvalidInput(f"{table.__name__}'s docstring does not say what '{name}' is")
-    words = re.sub(r" \([A-Z][^()]*\)| \[[^\[\]]*\]", "", " ".join(match[1].split())).rstrip(".")
+    words = _ASIDE.sub("", " ".join(lines[name].split())).rstrip(".")
     return words[:1].upper() + words[1:]
+
+
+_ATTRIBUTE = re.compile(r"^ +(\w+): (.*?)(?=^ +\w+: |^ *$|\Z)", re.MULTILINE | re.DOTALL)
+_ASIDE = re.compile(r" \([A-Z][^()]*\)| \[[^\[\]]*\]")
+
+
+@cache
+def _attributes(table: type) -> dict[str, str]:
+    """Return the lines of a dataclass's docstring by field."""
+    return dict(_ATTRIBUTE.findall((table.__doc__ or "").partition("Attributes:")[2]))
 
 
 class DeclareFields(Declare):
@@ -148,6 +157,16 @@ class Calls:
         while self._plain:
             declared, name, plain = self._plain.pop()
             declared[name] = plain
+
+
+waiting: list[Callable[[], None]] = []
+"""What begins with the first use of the extension; empty once it has begun."""
+
+
+def use() -> None:
+    """Note that the extension is used: what listens to Blender begins."""
+    for begin in list(waiting):
+        begin()
 
 
 Handler = TypeVar("Handler", bound=Callable[..., None])

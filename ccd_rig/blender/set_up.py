@@ -6,7 +6,6 @@ Roles of bones and choices of the user -> planned constraints -> constraints wit
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from ..solvers.stepping import result_of
 from . import checks
 from .bake import target_motion
 from .figures import control_bones, recognition, rigify
+from .figures.choices import Choices, Group, Ranges
 from .figures.recognition import RIGIFY
 from .figures.role import (
     FRONT_PARTS,
@@ -53,17 +53,6 @@ from .scene.targets import orthonormal
 
 PAW = 0.1
 """Largest height of an animal's toe that stands on the ground, in the leg's height."""
-
-
-class Group(enum.StrEnum):
-    """Part of a figure that the user chooses."""
-
-    HANDS = "hands"
-    FEET = "feet"
-    HEAD = "head"
-    HIPS = "hips"
-    TAIL = "tail"
-    WINGS = "wings"
 
 
 SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
@@ -200,59 +189,7 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
             yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)
 
 
-class Ranges(enum.StrEnum):
-    """Use of the preset's ranges for joints."""
-
-    NONE = "NONE"
-    COMFORT = "COMFORT"
-    """Comfort regions, which joints leave only for their targets."""
-    HINGES = "HINGES"
-    """Limits of knees and elbows alone."""
-    LIMITS = "LIMITS"
-    """Limits."""
-
-
-RANGES = (
-    (Ranges.NONE, "Free", "No range: joints turn freely"),
-    (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
-    (
-        Ranges.HINGES,
-        "Knees and Elbows",
-        "Limits of knees and elbows, so that they bend to one side; all else turns freely",
-    ),
-    (Ranges.LIMITS, "Limits", "Limits: joints never go further, even if a target is missed"),
-)
-"""Labels and tooltips of `Ranges`."""
-
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """Choices of the user.
-
-    Attributes:
-        groups: that get constraints.
-        poles: objects that knees and elbows point at, where they bend to now; without it limbs that are
-            straight get them, since nothing else tells their side.
-        turn_hands: hands turn as their targets do; else they stay as they are on their forearms.
-        ranges: what joints of the chains without a range get from the preset for such a figure.
-        plant: hold feet where they are in the world and let hips follow, instead of targets for feet.
-        follow_motion: where the figure is animated, key targets along its motion over the scene's range: a
-            bake then leaves it as it is until a target is moved.
-        roles: {bone: words of a role that replaces the recognised one}; empty words for none.
-        control_bones: make targets and poles as bones of the armature, with a bone collection and shapes of
-            their own, instead of empties.
-    """
-
-    groups: Collection[Group]
-    poles: bool = False
-    turn_hands: bool = False
-    ranges: Ranges = Ranges.NONE
-    plant: bool = False
-    follow_motion: bool = True
-    roles: Mapping[str, str] = field(default_factory=dict)
-    control_bones: bool = False
 
 
 @dataclass

@@ -21,13 +21,13 @@ import numpy as np
 from mathutils import Euler, Quaternion, Vector
 from numpy.typing import NDArray
 
+from ..defaults import TOLERANCE
 from ..errors import InvalidInput
 from ..kernel import LIMIT_WIDTH, cos, nearest_of_many, project_rotation, sin
 from ..maths.batch import Array, Mask, angles_between
 from ..maths.rotations import (
     FULL_TURN,
     NOISE,
-    ROUNDING,
     angle_between,
     angle_of,
     exp,
@@ -38,6 +38,7 @@ from ..maths.rotations import (
     wrapped,
 )
 from ..maths.validation import (
+    ROUNDING,
     Triple,
     angle,
     coordinate,
@@ -653,7 +654,7 @@ class Comfort:
         InvalidInput: a tolerance outside 0..pi, a region that is not a limit.
     """
 
-    tolerance: float = 0.0
+    tolerance: float = TOLERANCE
     region: Limit | None = None
 
     def __post_init__(self) -> None:

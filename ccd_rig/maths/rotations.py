@@ -17,11 +17,6 @@ from mathutils import Quaternion, Vector
 
 from ..kernel import atan2, cos, sin
 
-ROUNDING = 1e-6
-"""Radians by which a rotation may be outside a limit and still count as inside.
-
-A rotation rounded to single precision turns by up to 1.2e-7, and again in each product.
-"""
 NOISE = 1e-6
 """Sine of an angle, or length of a part of a unit quaternion, that single precision cannot tell from zero.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import field, fields
 from math import hypot, isfinite, nan
@@ -13,9 +14,14 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..json_text import LONGEST
-from .rotations import ROUNDING
 
 Triple = tuple[float, float, float]
+
+ROUNDING = 1e-6
+"""Radians by which a rotation may be outside a limit and still count as inside.
+
+A rotation rounded to single precision turns by up to 1.2e-7, and again in each product.
+"""
 
 
 def ranged(default: Any, least: float, most: float = math.inf, may_be_pair: bool = False) -> Any:
@@ -45,6 +51,12 @@ def require_ranges(settings: Any) -> None:
             if may_be_pair:
                 allowed += ", or a pair of these for left and right"
             raise InvalidInput(f"{name} must be {allowed}, not {shown(value)}")
+
+
+def single(value: float) -> float:
+    """Return a number in single precision, as properties and keys store it."""
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
 
 
 def is_whole(value: object) -> bool:

@@ -19,7 +19,6 @@ coupled offsets by name.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from mathutils import Quaternion, Vector
 
+from ..defaults import MASS, MAX_STEP, STIFFNESS
 from ..errors import InvalidInput
 from ..kernel import evaluate_spline
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp, outside
@@ -198,9 +198,9 @@ class Joint:
     length: float = 1.0
     limit: Limit | None = None
     comfort: Comfort | None = None
-    stiffness: float = 0.0
-    max_step: float = math.pi
-    mass: float = 0.0
+    stiffness: float = STIFFNESS
+    max_step: float = MAX_STEP
+    mass: float = MASS
     slides: tuple[Slide, ...] = ()
     coupled_offsets: tuple[CoupledOffset, ...] = ()
     inherit_rotation: bool = True

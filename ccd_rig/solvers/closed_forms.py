@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from mathutils import Quaternion, Vector
 
+from ..defaults import SOFT
 from ..errors import InvalidInput
 from ..goals import PositionGoal
 from ..kernel import solve_target_triangles, solve_two_bones
@@ -48,7 +49,7 @@ class TwoBoneOptions:
 
     pole: Vector | None = None
     pole_angle: float = 0.0
-    soft: float = 0.0
+    soft: float = SOFT
     weight: float = 1.0
     accept_limited: bool = True
 

@@ -252,7 +252,7 @@ def _sound() -> Path:
     ] * 2
     (folder / "findings.json").write_text(finding.to_json(findings))
     (folder / "map.json").write_text('{"bones": {"thigh.L": "thigh.L", "shin.L": "shin.L"}}')
-    names = module("blender.limit_sources.presets").VALUES
+    names = module("blender.limit_sources.preset_files").VALUES
     bpy.context.object.data.bones.active = rig.data.bones["bone_1"]
     lines = [f"{name} = {_python(eval(name))}" for name in names]
     (folder / "preset.py").write_text("import bpy\n" + "\n".join(lines) + "\n")

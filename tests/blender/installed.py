@@ -58,9 +58,11 @@ def package_file() -> Path:
     return Path(os.environ["CCD_RIG_ZIP"])
 
 
-def visit(source: str, tmp_path: Path, *words: object) -> str:
-    """Run a script in a process of its own, with a user folder that is empty at first; what it writes to
-    standard error."""
+def visit(source: str, tmp_path: Path, *words: object, is_told: bool = False) -> str:
+    """Run a script in a process of its own, with a user folder that is empty at first.
+
+    Returns what it writes to standard error, or if `is_told` to standard output.
+    """
     arguments = list(map(str, words))
     if AS_MODULE:
         command = [sys.executable, "-c", source, *arguments]
@@ -73,7 +75,7 @@ def visit(source: str, tmp_path: Path, *words: object) -> str:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert "VISITED" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stderr
+    return done.stdout if is_told else done.stderr
 
 
 def leftovers() -> list[str]:

@@ -8,21 +8,25 @@ import rigs
 from installed import PACKAGE
 from rigs import reach
 
-IDLE = {
+IDLE = {"load_post": {"listening.look"}}
+"""What listens where nothing of the extension is used."""
+USED = {
     "depsgraph_update_post": {"evaluations.notify", "active_row.follow"},
-    "depsgraph_update_pre": set(),
-    "frame_change_pre": set(),
     "frame_change_post": {"live.end_copies_of_frame"},
 }
-"""What listens to evaluations where no rig is live and no report is shown."""
+"""What listens to evaluations where something is used, but no rig is live and no report is shown."""
+EVALUATIONS = ("depsgraph_update_pre", "depsgraph_update_post", "frame_change_pre", "frame_change_post")
 
 
-def listening():
+def listening(names=None):
     found = {}
-    for name in IDLE:
-        ours = [h for h in getattr(bpy.app.handlers, name) if h.__module__.startswith(PACKAGE)]
-        found[name] = {f"{h.__module__.rpartition('.')[2]}.{h.__name__}" for h in ours}
-        assert len(ours) == len(found[name])
+    for name in names or [each for each in dir(bpy.app.handlers) if not each.startswith("_")]:
+        listed = getattr(bpy.app.handlers, name)
+        ours = [h for h in listed if h.__module__.startswith(PACKAGE)] if isinstance(listed, list) else []
+        told = {f"{h.__module__.rpartition('.')[2]}.{h.__name__}" for h in ours}
+        assert len(ours) == len(told)
+        if told:
+            found[name] = told
     return found
 
 
@@ -45,13 +49,63 @@ def generated():
     return rig
 
 
-def test_live_listens_from_the_first_rig_to_the_next_file(ext, rig):
+def test_nothing_listens_before_the_first_use(ext):
+    """Not while others use their rigs, whatever the views and panels ask."""
+    rig = generated()
+    for mode in ("EDIT", "POSE", "OBJECT"):
+        bpy.ops.object.mode_set(mode=mode)
+        rig.location.x += 0.1
+        rigs.update()
+        for command in ("bake", "solve", "bake_all", "figure_set_up"):
+            getattr(bpy.ops.ccd_rig, command).poll()
     assert listening() == IDLE
+    assert not any(bone.is_property_set("ccd_rig") for bone in rig.pose.bones)
+
+
+@pytest.mark.parametrize("way", ["constraint", "limit", "command", "button", "file", "view", "command line"])
+def test_the_first_use_is_noticed(ext, tmp_path, way):
+    rig = rigs.chain(3)
+    if way == "constraint":
+        rig.ccd_rig.constraints.add().tip = "bone_2"
+    elif way == "limit":
+        rig.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
+    elif way == "command":
+        rigs.activate(rig)
+        bpy.ops.object.mode_set(mode="POSE")
+        rig.data.bones.active = rig.data.bones["bone_2"]
+        bpy.ops.ccd_rig.constraint_add()
+    elif way == "button":
+        rig.ccd_rig.solver.max_iterations = 9  # as data from another file
+        rigs.activate(rig)
+        bpy.ops.ccd_rig.bake.poll()
+    elif way == "view":
+        views = ext.module("ccd_rig.blender.listening")
+        views.notice()
+        rig.ccd_rig.solver.max_iterations = 9
+        views.notice()
+        assert listening() == IDLE  # no armature has come
+        rigs.chain(2, name="Other")
+        views.notice()
+    elif way == "file":
+        path = str(tmp_path / "rig.blend")
+        rig.pose.bones["bone_1"].ccd_rig.stiffness = 0.5
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.wm.read_homefile(use_empty=True)
+        assert listening() == IDLE
+        bpy.ops.wm.open_mainfile(filepath=path)
+    else:
+        ext.module("ccd_rig.blender.cli.command_line").main(["check"])
+    assert listening(EVALUATIONS) == USED
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert listening() == IDLE
+
+
+def test_live_listens_from_the_first_rig_to_the_next_file(ext, rig):
+    assert listening(EVALUATIONS) == USED
     for _ in range(2):
         bpy.ops.ccd_rig.live()
         rigs.update()
-    assert listening()["depsgraph_update_post"] == IDLE["depsgraph_update_post"] | {"live.follow"}
-    assert listening()["frame_change_post"] == IDLE["frame_change_post"] | {"live.follow"}
+    assert listening(EVALUATIONS) == {name: told | {"live.follow"} for name, told in USED.items()}
     bpy.ops.wm.read_homefile(use_empty=True)
     assert listening() == IDLE
 
@@ -65,16 +119,6 @@ def test_reports_listen_once_they_are_looked_at(ext, bake, rig):
     rigs.update()
     assert staleness.is_stale(rig)
     bpy.ops.wm.read_homefile(use_empty=True)
-    assert listening() == IDLE
-
-
-def test_nothing_is_made_on_rigs_of_others(ext):
-    rig = generated()
-    for mode in ("EDIT", "POSE", "OBJECT"):
-        bpy.ops.object.mode_set(mode=mode)
-        rig.location.x += 0.1
-        rigs.update()
-    assert not any(bone.is_property_set("ccd_rig") for bone in rig.pose.bones)
     assert listening() == IDLE
 
 
@@ -150,6 +194,7 @@ def test_what_comes_later_is_not_missed(ext, rig, tmp_path, way):
         with bpy.data.libraries.load(path, link=False) as (_, here):
             here.objects = ["Rig"]
         bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+        ext.module("ccd_rig.blender.listening").notice()  # as a redraw of a view does
     elif way == "undo":
         bpy.ops.ed.undo_push(message="with")
         rig.ccd_rig.constraints.clear()

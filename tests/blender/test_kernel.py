@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 SYSTEM = f"'{platform.system()} {platform.machine()}'"
 
 PRELUDE = """
-import os, sys
+import importlib, os, sys
 from pathlib import Path
 import bpy
 sys.path.insert(0, sys.argv[-1])
@@ -32,7 +32,7 @@ def install(zip):
     bpy.ops.extensions.package_install_files(filepath=zip, repo="user_default", enable_on_install=True)
 
 def kernel():
-    return sys.modules[f"{name}.ccd_rig.kernel"]
+    return importlib.import_module(f"{name}.ccd_rig.kernel")
 
 def files():
     return sorted(f.name for f in local.rglob("ccd_rig_kernel*") if f.suffix != ".pyc")
@@ -197,7 +197,7 @@ def rig(ext):
 def test_the_panel_says_why_solving_is_slower(ext, rig, monkeypatch, why):
     panel = ext.module("panels.bake")
     told = []
-    monkeypatch.setattr(panel, "why_plain", lambda: why)
+    monkeypatch.setattr(ext.module("ccd_rig.kernel"), "why_plain", lambda: why)
     monkeypatch.setattr(panel, "draw_words", lambda layout, context, words, icon: told.append(words))
     panel.CCD_RIG_PT_bake.draw(SimpleNamespace(layout=MagicMock()), bpy.context)
     assert told == ([why] if why else [])

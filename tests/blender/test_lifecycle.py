@@ -34,6 +34,35 @@ for one, other in ((first, second), (second, first)):
 print("VISITED")
 """
 
+# What Blender imports when it starts with the extension, and what it has left after it was disabled.
+STARTS = """
+import sys, bpy
+bpy.ops.extensions.package_install_files(filepath=sys.argv[-1], repo="user_default", enable_on_install=False)
+before = set(sys.modules)
+bpy.ops.preferences.addon_enable(module="bl_ext.user_default.ccd_rig")
+print("IMPORTED", *sorted(set(sys.modules) - before))
+bpy.ops.preferences.addon_disable(module="bl_ext.user_default.ccd_rig")
+print("VISITED")
+"""
+AT_START = {
+    *("ccd_rig", "ccd_rig.defaults", "ccd_rig.errors", "ccd_rig.interrupts", "ccd_rig.json_text"),
+    *("ccd_rig.settings", "ccd_rig.maths", "ccd_rig.maths.validation", "ccd_rig.limits"),
+    *("ccd_rig.limits.settings", "ccd_rig.motion", "ccd_rig.motion.settings", "ccd_rig.motion.retargeting"),
+    *("ccd_rig.motion.retargeting.settings", "ccd_rig.motion.walking", "ccd_rig.motion.walking.settings"),
+    *("ccd_rig.blender", "ccd_rig.blender.evaluations", "ccd_rig.blender.listening"),
+    *("ccd_rig.blender.registration", "ccd_rig.blender.bake", "ccd_rig.blender.bake.choices"),
+    *("ccd_rig.blender.bake.settings", "ccd_rig.blender.bake.trouble", "ccd_rig.blender.farm"),
+    *("ccd_rig.blender.farm.settings", "ccd_rig.blender.figures", "ccd_rig.blender.figures.choices"),
+    *("ccd_rig.blender.keys", "ccd_rig.blender.keys.destination", "ccd_rig.blender.languages"),
+    *("ccd_rig.blender.languages.translation", "ccd_rig.blender.limit_sources"),
+    *("ccd_rig.blender.limit_sources.preset_files", "ccd_rig.blender.retarget"),
+    *("ccd_rig.blender.retarget.choices", "ccd_rig.blender.viewport", "ccd_rig.blender.viewport.palette"),
+}
+"""Modules of `ccd_rig` that hold what properties and buttons are declared by, beside `blender.properties`."""
+SHELLS = ("ccd_rig.blender.properties", "operators", "panels", "viewport")
+HEAVY = {"numpy", "json", "argparse", "hashlib", "ctypes", "subprocess", "difflib"}
+"""What solves, files and the command line need of others."""
+
 # A later version is used, then this one is installed over it, as who goes back does; then Blender starts.
 BACK_TO_THIS = """
 import os, sys, bpy
@@ -134,6 +163,16 @@ def test_core_has_one_copy(ext):
     assert ext.core.__name__ == f"{PACKAGE}.ccd_rig"
     assert Path(ext.core.__file__).is_relative_to(os.environ["BLENDER_USER_RESOURCES"])
     assert not Path(ext.core.__file__).is_relative_to(ROOT)
+
+
+def test_a_start_imports_declarations_alone(ext, tmp_path):
+    """Solvers, bakes, files and the command line are imported when they are first used."""
+    told = visit(STARTS, tmp_path, ext.zip, is_told=True)
+    [imported] = [line.split()[1:] for line in told.splitlines() if line.startswith("IMPORTED ")]
+    ours = {name.removeprefix(f"{PACKAGE}.") for name in imported if name.startswith(f"{PACKAGE}.")}
+    assert {"operators.bake", "panels.bake", "ccd_rig.blender.properties.limits"} <= ours
+    assert {name for name in ours if not name.startswith(SHELLS)} <= AT_START
+    assert not HEAVY & set(imported)
 
 
 def test_disable_and_enable_again(ext):

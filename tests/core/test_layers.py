@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # As docs/development/architecture.md draws them, from the top. What shares a line does not import each other.
 CORE = (
     ("kernel",),
-    ("errors", "interrupts"),
+    ("defaults", "errors", "interrupts"),
     ("json_text",),
     ("maths",),
     ("limits",),
@@ -34,6 +34,7 @@ CORE = (
     ("solvers.many",),
     ("solvers.retarget_goals",),
     ("solvers.retarget", "solvers.walk"),
+    ("public",),
 )
 BLENDER = (
     ("atomic_write", "languages", "registration"),
@@ -53,9 +54,9 @@ BLENDER = (
     ("walk",),
     ("farm",),
     ("drag", "live", "set_up"),
-    ("cli",),
+    ("cli", "listening"),
 )
-PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
+PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: hands out the core's names, so it stands below the core
 SHELLS = ("operators", "panels", "viewport")
 VERSION_BRANCHES = "ccd_rig.blender.keys"  # the one folder that may ask which Blender this is
 

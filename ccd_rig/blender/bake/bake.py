@@ -18,7 +18,8 @@ from ...settings import SolverSettings
 from ...solvers.stepping import Items
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import ChannelKeys, Destination, repeated_bones
+from ..keys.destination import Destination
+from ..keys.writer import ChannelKeys, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
 from ..scene.evaluation import metres_per_unit
@@ -27,13 +28,14 @@ from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
+from .choices import Keys, Start
 from .findings import end_jumps, in_order, measured_report, planting
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, poses_beside, reduce_steps, rotations_beside, write_keys
 from .playback import check_steps, play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
-from .settings import BakeSettings, Keys, Start
+from .settings import BakeSettings
 from .single_frame import overruled, solve_current
 from .staleness import present_state, store_report
 from .start import start_poses

@@ -19,7 +19,7 @@ from ...errors import CCDRigError, RigError
 from ...solvers.stepping import Items
 from .. import checks
 from ..keys import channels
-from ..keys.writer import Destination
+from ..keys.destination import Destination
 from ..properties import constraint_list, joints, renamed_bones
 from ..rig import clamps
 from ..scene import dependence
@@ -87,15 +87,6 @@ def _refuse_shared_keys(settings: Mapping[bpy.types.Object, BakeSettings]) -> No
                     f"Armatures '{armature_object.name}' and '{names[user]}' share an action, and what is "
                     "baked for one would move the other: choose New Action for both"
                 )
-
-
-def rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """Armature objects of a scene with enabled constraints."""
-    return [
-        each
-        for each in scene.objects
-        if each.type == "ARMATURE" and any(row.enabled for row in each.ccd_rig.constraints)
-    ]
 
 
 def waves(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[list[bpy.types.Object]]:

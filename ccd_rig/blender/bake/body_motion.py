@@ -44,7 +44,8 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
-from ..keys.writer import Destination, obstacles
+from ..keys.destination import Destination
+from ..keys.writer import obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..rig.rotation_modes import rotation_channel
 from ..solve.methods import FrameSolveSettings

@@ -51,19 +51,18 @@ from .report import (
     BakeReport,
     Entries,
     Finding,
-    Fix,
     FootSlip,
     FrameFit,
     Helped,
     LargestRotation,
     Loop,
     Smoothed,
-    Trouble,
     WeightedFit,
     number,
 )
 from .report import SEEN as SEEN_TURN
 from .shot import Task
+from .trouble import Fix, Trouble
 
 
 @dataclass(frozen=True)

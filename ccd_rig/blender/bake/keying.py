@@ -25,7 +25,8 @@ from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Items, T, Work
 from ..keys import channels
-from ..keys.writer import ChannelKeys, Destination, write
+from ..keys.destination import Destination
+from ..keys.writer import ChannelKeys, write
 from ..properties.stored_poses import MODE
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of

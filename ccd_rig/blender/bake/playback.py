@@ -30,7 +30,8 @@ from ...maths.batch import (
 )
 from ...solvers.stepping import Work
 from .. import checks
-from ..keys.writer import Destination, driver_obstacles, obstacles
+from ..keys.destination import Destination
+from ..keys.writer import driver_obstacles, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint

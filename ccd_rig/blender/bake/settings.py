@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 import bpy
-import numpy as np
 
 from ...errors import InvalidInput, RigError
-from ...maths.validation import ranged, require_ranges
-from ...motion import interpolation
+from ...maths.validation import ranged, require_ranges, single
 from ...settings import EVEN_REDUCTION, MOST_SMOOTHNESS, PRESETS, SMOOTHNESS, Solver
-from ..keys import channels
-from ..keys.writer import Destination, hides_strips
+from ..keys.destination import Destination
 from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
 from ..registration import STORED, Declare
-from ..rig.rotation_modes import rotation_channel
-from . import start
-from .start import Start
-
-
-class Keys(enum.Enum):
-    """Choice of keyed frames."""
-
-    EVERY_FRAME = "EVERY_FRAME"
-    """All frames, with slerps between solved ones; linear between keys."""
-    SOLVED_FRAMES = "SOLVED_FRAMES"
-    """Solved frames; Blender interpolates between them (Bezier), and limits hold at the keys."""
-    TARGET_KEYS = "TARGET_KEYS"
-    """Frames at which targets, poles or their movers have keys; solved there, and Bezier between."""
-    REFERENCE_KEYS = "REFERENCE_KEYS"
-    """Frames at which another object, or a bone of it, has keys; solved there, and Bezier between."""
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether Blender interpolates between solved frames."""
-        return self is not Keys.EVERY_FRAME
+from .choices import Keys, Start
 
 
 @dataclass(frozen=True)
@@ -89,7 +65,7 @@ class BakeSettings:
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
     # Properties are single precision.
-    error_reduction: float = ranged(PRESETS["TAIL"].error_reduction, 0.1, float(np.float32(EVEN_REDUCTION)))
+    error_reduction: float = ranged(PRESETS["TAIL"].error_reduction, 0.1, single(EVEN_REDUCTION))
     preroll: int = ranged(0, 0)
     smoothness: float = ranged(SMOOTHNESS, 0.0, MOST_SMOOTHNESS)
     verify: bool = True
@@ -105,6 +81,8 @@ class BakeSettings:
     switch_to_fk: bool = True
 
     def __post_init__(self) -> None:
+        from ...motion import interpolation
+
         for name in ("error_reduction", "smoothness", "reduce_angle", "reduce_error"):
             object.__setattr__(self, name, float(getattr(self, name)))  # scripts and files give whole numbers
         require_ranges(self)
@@ -131,6 +109,8 @@ class BakeSettings:
 
     def solved_frames(self) -> list[int]:
         """Solved frames, unless these are taken from other keys."""
+        from ...motion import interpolation
+
         return interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
 
     def preroll_frames(self) -> list[int]:
@@ -360,6 +340,8 @@ def bake_settings(
 
 def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """Names of the enabled constraints whose chain has a selected bone."""
+    from ..keys import channels
+
     names = tuple(
         constraint.name
         for constraint in armature_object.ccd_rig.constraints
@@ -376,6 +358,11 @@ def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
 def _destination(
     name: str, scene: bpy.types.Scene, armature_object: bpy.types.Object, frames: tuple[int, int]
 ) -> Destination:
+    from ..keys import channels
+    from ..keys.writer import hides_strips
+    from ..rig.rotation_modes import rotation_channel
+    from . import start
+
     if name != AUTO:
         return Destination[name]
     shared = channels.shared_users(armature_object)

@@ -19,7 +19,7 @@ from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import Destination
+from ..keys.destination import Destination
 from ..properties import constraint_list, pose_library, renamed_bones, solver_settings, stored_poses
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes

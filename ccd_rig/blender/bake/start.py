@@ -7,7 +7,6 @@ that pose by keys. By default the bake ignores such poses, so equal actions and 
 
 from __future__ import annotations
 
-import enum
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,23 +26,7 @@ from ..rig.armature import RigLayout
 from ..rig.rotation_modes import CHANNELS, channel_values, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.methods import Reference, whole_chain
-
-
-class Start(enum.Enum):
-    """Choice of the base pose of each frame, for bones that constraints move."""
-
-    ACTION = "ACTION"
-    """The animation; rest for bones without animation, whatever their present pose.
-
-    Bones of converted IK start from the pose that this had.
-    """
-    ORIGINAL = "ORIGINAL"
-    """The animation before the first bake of the action."""
-    REST = "REST"
-    """The rest pose."""
-    POSE = "POSE"
-    """The present pose, at every frame."""
-
+from .choices import Start
 
 Curves = Mapping[tuple[str, int], bpy.types.FCurve]
 """Data path and component -> its F-curve."""

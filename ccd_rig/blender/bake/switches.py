@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from ...maths.batch import Array, runs
 from ..keys import channels
-from ..keys.writer import ChannelKeys, Destination, curve_obstacles, plays_below
+from ..keys.destination import Destination
+from ..keys.writer import ChannelKeys, curve_obstacles, plays_below
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
 from ..scene.dependence import FkSwitch, fk_switches
 from .frame_selection import key_time
-from .report import Finding, Fix, Trouble
+from .report import Finding
 from .settings import BakeSettings
+from .trouble import Fix, Trouble
 
 
 @dataclass(frozen=True)

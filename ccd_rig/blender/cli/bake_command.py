@@ -20,10 +20,12 @@ from ...settings import Solver
 from .. import checks
 from ..bake import bake_all, report
 from ..bake.bake import bake
+from ..bake.choices import Keys, Start
 from ..bake.progress import Pace, Progress
-from ..bake.settings import PLAIN, BakeSettings, Keys, Start
-from ..keys.writer import Destination
+from ..bake.settings import PLAIN, BakeSettings
+from ..keys.destination import Destination
 from ..properties import body
+from ..properties.active_rig import rigs_to_bake
 from . import files
 from .files import Check, Exit, Option, UsageError, Words
 
@@ -298,7 +300,7 @@ def run(options: argparse.Namespace, check: Check) -> Exit:
     files.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
     settings = bake_settings(options, scene)
-    armatures = bake_all.rigs(scene) if options.all else [armature_of(scene, options.armature)]
+    armatures = rigs_to_bake(scene) if options.all else [armature_of(scene, options.armature)]
     with _progress_line(options.quiet, check) as progress:
         if options.all:
             shares = settings_of_rigs(armatures, settings)

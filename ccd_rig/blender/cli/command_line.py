@@ -11,28 +11,14 @@ import re
 import signal
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, NoReturn
-
-import bpy
+from typing import NoReturn
 
 from ...errors import CCDRigError
 from ...json_text import printable
 from .. import atomic_write
+from ..registration import use
 from . import bake_command, farm_commands, figure_commands, files
 from .files import COMMAND, Exit, UsageError
-
-_handles: list[Any] = []  # of the registered command, needed to unregister it
-
-
-def register() -> None:
-    """Register `blender --command ccd_rig`."""
-    _handles.append(bpy.utils.register_cli_command(COMMAND, main))
-
-
-def unregister() -> None:
-    """Unregister the command."""
-    while _handles:
-        bpy.utils.unregister_cli_command(_handles.pop())
 
 
 class Interrupt:
@@ -66,6 +52,7 @@ def main(argv: Sequence[str]) -> int:
         options = parse(argv)
     except SystemExit as end:  # argparse has printed the error or the help
         return int(end.code or 0)
+    use()
     interrupt = Interrupt()
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)

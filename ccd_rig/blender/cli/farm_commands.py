@@ -35,7 +35,9 @@ from ..bake.report import write
 from ..farm import bundle, results
 from ..farm import shots as jobs
 from ..farm.results import Chunk, Record, Seam
+from ..farm.settings import PROGRAM
 from ..farm.shots import Clips, Shot, Span
+from ..properties.active_rig import rigs_to_bake
 from ..retarget import clips, retarget
 from . import bake_command, figure_commands, files
 from .files import COMMAND, Check, Exit, Run, UsageError, Words, say, warn
@@ -335,7 +337,7 @@ def _run_task(job: bundle.Job, words: Sequence[str], reading: int) -> str:
 
 def _farm(options: argparse.Namespace, check: Check) -> Exit:
     is_module = not bpy.app.binary_path
-    program = options.program or ("python" if is_module else bundle.PROGRAM)
+    program = options.program or ("python" if is_module else PROGRAM)
     make_job = _shots_job if options.retarget is None else _clips_job
     job_bundle = make_job(options, check, program, is_module)
     bundle.write(job_bundle, options.output)
@@ -363,7 +365,7 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         scene = _open_blend(file)
         settings = bake_command.bake_settings(options, scene)
         rigs = (
-            bake_all.rigs(scene)
+            rigs_to_bake(scene)
             if options.armature is None
             else [bake_command.armature_of(scene, options.armature)]
         )

@@ -22,17 +22,17 @@ import bpy
 from ... import json_text
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...json_text import shown
-from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
+from ...motion.settings import ContactThresholds
 from ...motion.walking.settings import WalkSettings
 from .. import set_up, walk
 from ..atomic_write import read, real_folder
+from ..figures.choices import Choices, Group, Ranges
 from ..figures.recognition import figure_of, with_roles
 from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from ..scene.ground import ground_of_rig, may_have_faces, surfaces
-from ..set_up import Choices, Group, Ranges
 from ..walk import Stands, WalkChoice, walk_along
 from . import files
 from .files import Check, Exit, Option, UsageError, Words, warn

@@ -42,8 +42,6 @@ MOST_TASKS = 1024
 """Tasks of a step: the specification's largest list of values."""
 LONGEST = 1024
 """Characters of a value, by the specification."""
-PROGRAM = "blender"
-"""Executable that runs a task, unless the job names another."""
 MODULE = ("-m", "ccd_rig")
 BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 """Words after the program: scripts of .blend files never run, and nothing is fetched."""

@@ -31,7 +31,8 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..atomic_write import read_text, real_folder, replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
-from ..bake.report import SEAM, BakeReport, Trouble, write
+from ..bake.report import SEAM, BakeReport, write
+from ..bake.trouble import Trouble
 from ..keys import channels
 from ..retarget.retarget import Retargeted, warnings
 from . import bundle

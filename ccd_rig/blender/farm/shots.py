@@ -26,6 +26,7 @@ from ..atomic_write import read_text
 from ..bake.settings import BakeSettings
 from ..properties.constraint_values import Constraint
 from ..retarget.retarget import RetargetChoice
+from .settings import CHUNK
 
 ROLL = 64
 """Frames on both sides of a chunk that are solved too: the reach of the smoothing in `solvers.motion`."""
@@ -98,7 +99,7 @@ class Shot:
     file: str  # name of the file, without its folder; unique in a job, letters' case disregarded
     # {name of the armature object: settings}; all of them bake one frame range.
     armatures: Mapping[str, Annotated[BakeSettings, _bake_settings]]
-    chunk: int = 0  # maximum of frames of a chunk; 0: the shot is baked whole
+    chunk: int = CHUNK  # maximum of frames of a chunk; 0: the shot is baked whole
 
     @property
     def name(self) -> str:

@@ -19,7 +19,6 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Literal
 
 import bpy
@@ -31,14 +30,7 @@ from ...solvers.stepping import Work, result_of
 from ..rig.rotation_modes import WIDTHS, Twin, foreach, number_of_mode
 from . import channels, keyframes
 from .channels import fcurves_of
-
-
-class Destination(Enum):
-    """Destination of keys."""
-
-    NEW_ACTION = "NEW_ACTION"
-    CURRENT_ACTION = "CURRENT_ACTION"
-    NLA_STRIP = "NLA_STRIP"
+from .destination import Destination
 
 
 def obstacles(

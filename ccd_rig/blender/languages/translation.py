@@ -3,18 +3,19 @@
 
 Blender itself translates registered texts (labels, tooltips, menus) by catalogues that are registered here.
 Texts that are composed at run time go through `translated` where they are shown. The command line and files
-stay English.
+stay English. A catalogue is read when its language is in use: that of the preferences, as it changes.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import bpy
 
-from . import catalogue
-from .catalogue import Catalogue
+if TYPE_CHECKING:
+    from .catalogue import Catalogue
 
 LOCALES = {"de": "de_DE", "es": "es", "fr": "fr_FR", "ja": "ja_JP", "zh_HANS": "zh_HANS"}
 """Files of this folder, and Blender's names of their languages in 4.2 to 5.2."""
@@ -26,7 +27,25 @@ CONTEXT = "CCD Rig"
 CONTEXTS = ("*", "Operator", CONTEXT)
 """Translation contexts: default, buttons, and ours."""
 
-_catalogues: dict[str, Catalogue] = {}  # by Blender's name of the language, while the extension is enabled
+
+class _Catalogues(dict[str, "Catalogue | None"]):
+    """Catalogues by Blender's names of their languages; None for languages without one."""
+
+    def __missing__(self, locale: str) -> Catalogue | None:
+        """Read a catalogue when it is first looked for."""
+        self[locale] = None
+        for name, known in LOCALES.items():
+            if known == locale:
+                from . import catalogue
+
+                texts = catalogue.read(Path(__file__).with_name(f"{name}.json"))
+                self[locale] = catalogue.Catalogue(texts)
+        return self[locale]
+
+
+_catalogues = _Catalogues()
+_locale: list[str] = []  # Blender's name of the language whose texts are registered, while enabled
+_SUBSCRIBER = object()
 
 
 def translated(text: str, kind: str = INTERFACE) -> str:
@@ -36,7 +55,8 @@ def translated(text: str, kind: str = INTERFACE) -> str:
         text: the finished English message.
         kind: INTERFACE, TOOLTIPS or REPORTS.
     """
-    text, texts = of_bones(text), _catalogues.get(bpy.app.translations.locale)
+    follow()
+    text, texts = of_bones(text), _catalogues[bpy.app.translations.locale]
     if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
         return text
     return texts.translated(text)
@@ -47,22 +67,37 @@ def of_bones(text: str) -> str:
     return re.sub(r"\b([Jj])oint(?= ')", lambda match: "Bone" if match[1] == "J" else "bone", text)
 
 
-def register() -> None:
-    """Read the catalogues and register their texts in Blender."""
-    for name, locale in LOCALES.items():
-        _catalogues[locale] = Catalogue(catalogue.read(Path(__file__).with_name(f"{name}.json")))
+def follow() -> None:
+    """Register the texts of Blender's language in place of those of the language before."""
+    locale = bpy.app.translations.locale
+    if _locale == [locale]:
+        return
+    _forget()
+    texts = _catalogues[locale]
     entries = {
-        locale: {
-            (context, english): words
-            for english, words in texts.exact.items()
-            for context in (CONTEXTS if len(english) <= LABEL else CONTEXTS[:1])
-        }
-        for locale, texts in _catalogues.items()
+        (context, english): words
+        for english, words in ({} if texts is None else texts.exact).items()
+        for context in (CONTEXTS if len(english) <= LABEL else CONTEXTS[:1])
     }
-    bpy.app.translations.register(__package__, entries)
+    bpy.app.translations.register(__package__, {locale: entries})
+    _locale.append(locale)
+
+
+def _forget() -> None:
+    if _locale:
+        _locale.clear()
+        bpy.app.translations.unregister(__package__)
+
+
+def register() -> None:
+    """Register the texts of Blender's language, now and whenever it changes."""
+    follow()
+    language = (bpy.types.PreferencesView, "language")
+    bpy.msgbus.subscribe_rna(key=language, owner=_SUBSCRIBER, args=(), notify=follow, options={"PERSISTENT"})
 
 
 def unregister() -> None:
     """Unregister the texts."""
-    bpy.app.translations.unregister(__package__)
+    bpy.msgbus.clear_by_owner(_SUBSCRIBER)
+    _forget()
     _catalogues.clear()

@@ -27,7 +27,8 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
-from ...limits.fitting import FitSettings, comfort_region, fit
+from ...limits.fitting import comfort_region, fit
+from ...limits.settings import FitSettings
 from ...limits.shapes import Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ..figures.recognition import figure_of
 from ..figures.role import Kind, Part

@@ -14,8 +14,7 @@ from typing import Any
 
 import bpy
 
-from ..keys.channels import is_system_override
-from ..registration import Handlers
+from ..registration import Handlers, use
 
 _latest: list[bpy.types.Object] = []
 """The armature of the latest target or pole: every panel asks for it at every redraw."""
@@ -24,10 +23,13 @@ _latest: list[bpy.types.Object] = []
 def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
     """Return the active armature; for an active target or pole, an armature that reaches for it.
 
-    Of several it is the one of the latest call, else the first of the scene.
+    Of several it is the one of the latest call, else the first of the scene. Panels, buttons and views all
+    ask: a rig with settings that came from another file is noticed here.
     """
     active = context.object
     if active is None or active.type == "ARMATURE":
+        if active is not None and active.is_property_set("ccd_rig"):
+            use()
         return active
     if active.users < 2:  # a collection, and the constraint whose target it is
         return None
@@ -37,6 +39,7 @@ def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
                 return rig
     for obj in context.scene.objects:
         if _reaches_for(obj, active):
+            use()
             _latest[:] = [obj]
             return obj
     return None
@@ -58,8 +61,16 @@ def rigs_with_settings() -> Iterator[bpy.types.Object]:
     return with_settings(obj for obj in bpy.data.objects if obj.type == "ARMATURE")
 
 
+def rigs_to_bake(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """Return the armature objects of a scene with enabled constraints."""
+    armatures = (obj for obj in scene.objects if obj.type == "ARMATURE")
+    return [rig for rig in with_settings(armatures) if any(row.enabled for row in rig.ccd_rig.constraints)]
+
+
 def linked(rig: bpy.types.Object) -> str:
     """Say why a rig cannot be edited (it is linked, or an override for Blender alone); empty if it can."""
+    from ..keys.channels import is_system_override
+
     if not rig.is_editable:
         return f"'{rig.name}' is linked from a library: make a library override of it first"
     if is_system_override(rig):

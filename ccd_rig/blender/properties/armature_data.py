@@ -16,7 +16,7 @@ import bpy
 
 from ...motion.walking.settings import WalkSettings
 from ..languages.translation import CONTEXT
-from ..registration import STORED, Calls
+from ..registration import STORED, Calls, use
 from . import body, constraint_kinds, pose_library, renamed_bones, retarget_group
 from .constraint_kinds import CCD_RIG_PG_constraint
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_coupled_offset, CCD_RIG_PG_joint, CCD_RIG_PG_offset_point
@@ -55,6 +55,7 @@ def on_switch(group: Any, _context: bpy.types.Context | None = None) -> None:
     """Tag the object for evaluation after its switch was set, so that the preview begins or ends."""
     armature_object = group.id_data
     if group.live:
+        use()
         switched_on.add(armature_object.session_uid)
         for callback in begin:
             callback()

@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 import bpy
 
 from ...errors import InvalidInput
-from ..keys import channels
-from ..rig import clamps
 from . import constraint_list
 from .constraint_values import PLANT, Constraint
-from .stored_poses import followed
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
 
@@ -113,6 +110,8 @@ def require_known(choice: str) -> None:
 
 def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone, keyed: bool) -> str:
     """Name the source of a bone's motion, in words; empty if nothing animates it."""
+    from ..rig import clamps
+
     if keyed:
         return "it has keys"
     if _has_driver(armature_object, root_bone):
@@ -126,6 +125,9 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
 
 def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
     """Whether location or rotation of a bone has keys that no bake has made from planted bones."""
+    from ..keys import channels
+    from .stored_poses import followed
+
     start = bone.path_from_id() + "."
     for action, curves in channels.played(armature_object):
         if any(curve.data_path.startswith(start) and _moves_bone(curve) for curve in curves):
@@ -134,6 +136,8 @@ def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bo
 
 
 def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
+    from ..keys import channels
+
     start = bone.path_from_id() + "."
     return any(
         driver.data_path.startswith(start) and _moves_bone(driver) and not driver.mute
@@ -143,6 +147,8 @@ def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> 
 
 def _moves_bone(curve: bpy.types.FCurve) -> bool:
     """Whether an F-curve or driver plays on location or rotation."""
+    from ..keys import channels
+
     channel = curve.data_path.rpartition(".")[2]
     return channels.plays(curve) and (
         channel == "location" or (channel.startswith("rotation") and channel != "rotation_mode")

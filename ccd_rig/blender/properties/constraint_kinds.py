@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 from mathutils import Vector
 
 from ...errors import RigError
-from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
-from ...skeleton.joints import Skeleton
-from ..keys.channels import is_moved
 from ..registration import STORED
 from . import body, constraint_list, joints
 from .active_rig import lost_name
@@ -34,7 +31,10 @@ from .constraint_values import (
     TargetSample,
 )
 from .names import unique_name
-from .problems import suggestion, target_problems
+
+if TYPE_CHECKING:
+    from ...goals import Goal, PoleGoal
+    from ...skeleton.joints import Skeleton
 
 UNBOUNDED = 1e9
 """Upper bound from which a property has none."""
@@ -96,6 +96,8 @@ class Reach(Kind):
     def problems(
         self, armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, _keeps_body: bool
     ) -> Iterator[Problem]:
+        from .problems import target_problems
+
         where = f"Constraint '{constraint.name}'"
         if not constraint.use_position and constraint.rotation == "NONE":
             message = f"{where} asks for nothing: switch on Position, or choose a Rotation"
@@ -149,6 +151,8 @@ class Reach(Kind):
 
 def reach_goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
     """The goals of position, rotation and pole, as far as the constraint and its target have them."""
+    from ...goals import DirectionGoal, OrientationGoal, PositionGoal
+
     joint, length, weight = constraint.tip, constraint.chain_length, constraint.weight
     priority = 2 * constraint.priority
     wanted: list[Goal] = []
@@ -200,6 +204,8 @@ def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> Pol
     Raises:
         RigError: the chain has less than two joints, so that there is no bend; names the constraint.
     """
+    from ...goals import PoleGoal
+
     chain = skeleton.chain(constraint.tip, constraint.chain_length)
     whole = constraint.use_tail or any(constraint.effector_offset)
     fixed = None if whole else constraint.tip  # the head of this joint is the end
@@ -265,6 +271,8 @@ def _end_is_fixed(armature_object: bpy.types.Object, constraint: Any) -> bool:
 
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
+    from .problems import suggestion
+
     name, bones = constraint.rotation_bone, armature_object.pose.bones
     where = f"Constraint '{constraint.name}': rotation bone '{name}'"
     chain = constraint_list.chain_of(armature_object, constraint)
@@ -305,6 +313,8 @@ class Balance(Kind):
     panels = ("importance",)
 
     def goals(self, _skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
+        from ...goals import BalanceGoal
+
         axes, priority = constraint.balance_axes, 2 * constraint.priority
         return [BalanceGoal(target.point, axes, constraint.weight, priority, direction=target.direction)]
 
@@ -379,6 +389,8 @@ class Plant(Kind):
     def problems(
         self, armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, keeps_body: bool
     ) -> Iterator[Problem]:
+        from ..keys.channels import is_moved
+
         where = f"Constraint '{constraint.name}'"
         chain = constraint_list.chain_of(armature_object, constraint)
         path = constraint.path_from_id("influence")

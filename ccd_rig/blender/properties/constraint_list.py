@@ -8,7 +8,6 @@ drivers, and the F-curves of all actions of the armature. A limb is a branch of 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,14 +17,6 @@ import bpy
 from ... import json_text
 from ...errors import RigError
 from .. import evaluations
-from ..keys.channels import (
-    action_of,
-    animated_components,
-    drivers_of,
-    every_bag,
-    fcurves_of,
-    idle_bags,
-)
 from ..registration import Handlers
 from .active_rig import is_from_library, keep_overrides, linked_reference, rigs_with_settings, with_settings
 from .names import named
@@ -209,6 +200,8 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int | N
         number: new index of a constraint by the former one; None for one that is removed.
     """
 
+    from ..keys.channels import drivers_of, every_bag, idle_bags
+
     def changed(curves: Iterable[bpy.types.FCurve]) -> list[tuple[bpy.types.FCurve, int | None, str]]:
         matches = ((curve, _PATH.fullmatch(curve.data_path)) for curve in curves)
         rows = [(curve, int(match[1]), match[2]) for curve, match in matches if match]
@@ -298,6 +291,8 @@ def _number_doubles(armature_object: bpy.types.Object) -> dict[str, str]:
 
 def _note_order(armature_object: bpy.types.Object) -> None:
     """Note the order of the constraints of an override, since its library may get another."""
+    import json
+
     if linked_reference(armature_object) is not None:
         armature_object.ccd_rig.saved_order = json.dumps(armature_object.ccd_rig.constraints.keys())
         keep_overrides(armature_object)
@@ -335,6 +330,8 @@ def moved_settings(
     armature_object: bpy.types.Object, constraints: Iterable[Any]
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the animated settings of constraints: the constraint, and the RNA of the property."""
+    from ..keys.channels import animated_components
+
     animated = {path for path, _ in animated_components(armature_object)}
     if not any(path.startswith("ccd_rig.constraints[") for path in animated):
         return
@@ -353,6 +350,8 @@ INFLUENCE = "influence"
 
 def require_keyable_influences(armature_object: bpy.types.Object, constraints: Sequence[Any]) -> None:
     """Raise RigError, which names the constraint, unless influences can be keyed."""
+    from ..keys.channels import action_of, drivers_of, fcurves_of
+
     action = action_of(armature_object)
     if action is not None and not action.is_editable:
         raise RigError(
@@ -438,5 +437,7 @@ def planted_spans(constraint: Any, time: float) -> list[tuple[int, int | None]]:
 
 def influence_curve(constraint: Any) -> Any | None:
     """Return the F-curve of a constraint's influence in the present action, or None."""
+    from ..keys.channels import fcurves_of
+
     path = constraint.path_from_id(INFLUENCE)
     return next((curve for curve in fcurves_of(constraint.id_data) if curve.data_path == path), None)

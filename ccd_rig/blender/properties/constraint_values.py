@@ -7,16 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import pi
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 from mathutils import Quaternion, Vector
 
-from ...goals import BalanceGoal, Goal, PoleGoal, PositionGoal
-from ...skeleton.joints import Skeleton
-from ...solvers.closed_forms import TwoBoneOptions
+from ...defaults import (
+    BALANCE_AXES,
+    CHAIN_LENGTH,
+    EXTENSION_JOINTS,
+    MAX_EXTENSION,
+    POLE_ANGLE,
+    PRIORITY,
+    SOFT,
+    WEIGHT,
+)
 from ..languages.translation import CONTEXT
 from ..registration import KEYED, SETTING, properties_of
+
+if TYPE_CHECKING:
+    from ...goals import Goal
+    from ...skeleton.joints import Skeleton
 
 PLANT = "PLANT"
 """Identifier of the kind that plants bones."""
@@ -195,7 +206,7 @@ class Constraint:
         "Chain Length",
         "How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
         "root. A planted bone's chain ends at the bone that carries the figure",
-        default=PositionGoal.chain_length,
+        default=CHAIN_LENGTH,
         min=0,
         soft_max=255,
     )
@@ -222,7 +233,7 @@ class Constraint:
     weight: float = KEYED.number(
         "Weight",
         "How much this constraint counts where several pull at the same bones",
-        default=PositionGoal.weight,
+        default=WEIGHT,
         translation_context=CONTEXT,
         min=0.001,
         max=10_000.0,
@@ -272,7 +283,7 @@ class Constraint:
     pole_angle: float = KEYED.number(
         "Pole Angle",
         "By how much the bend is turned from the pole, about the line from the chain's root to its end",
-        default=PoleGoal.angle,
+        default=POLE_ANGLE,
         soft_min=-pi,
         soft_max=pi,
         subtype="ANGLE",
@@ -280,14 +291,14 @@ class Constraint:
     priority: int = SETTING.integer(
         "Priority",
         "Constraints with priority 0 are served first; those with larger numbers never worsen them",
-        default=PositionGoal.priority,
+        default=PRIORITY,
         min=0,
         soft_max=9,
     )
     max_extension: float = KEYED.number(
         "Max Extension",
         "Part of its length past which the chain is never stretched; 1 is off",
-        default=PositionGoal.max_extension,
+        default=MAX_EXTENSION,
         min=0.01,
         max=1.0,
         subtype="FACTOR",
@@ -296,7 +307,7 @@ class Constraint:
         "Extension Bones",
         "How many bones, counted from this one, Max Extension applies to; 0 is the whole chain. Bones "
         "further up do the rest",
-        default=PositionGoal.extension_joints,
+        default=EXTENSION_JOINTS,
         min=0,
         soft_max=255,
     )
@@ -304,7 +315,7 @@ class Constraint:
         "Balance Axes",
         "Which of the world's axes count: X and Y keep the centre of mass over a point of "
         "the ground, one axis alone over a line",
-        default=BalanceGoal.axes,
+        default=BALANCE_AXES,
         size=3,
         subtype="XYZ",
     )
@@ -315,7 +326,7 @@ class Constraint:
         "Softness",
         "Part of the chain's length over which it eases into straight, so that an elbow or a "
         "knee does not snap at the end of its reach: the bone stays a little behind its target there",
-        default=TwoBoneOptions.soft,
+        default=SOFT,
         min=0.0,
         max=1.0,
         soft_max=0.2,

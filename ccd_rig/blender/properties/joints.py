@@ -11,17 +11,20 @@ import math
 from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 
+from ...defaults import MASS, MAX_STEP, STIFFNESS, TOLERANCE
 from ...errors import InvalidInput, RigError
-from ...limits.shapes import Comfort, Slide
-from ...skeleton.joints import CoupledOffset, Joint
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED, Handlers
 from .active_rig import keep_overrides, linked_reference, with_settings
 from .limits import CCD_RIG_PG_limit, limit_of, named_value
+
+if TYPE_CHECKING:
+    from ...limits.shapes import Slide
+    from ...skeleton.joints import CoupledOffset
 
 WIDEST = 2.0 * math.pi
 """Radians of the widest angle that the panel offers."""
@@ -218,6 +221,8 @@ def followers(armature_object: bpy.types.Object, chains: Collection[str]) -> lis
 
 
 def _value(bone: str, number: int, row: Any) -> CoupledOffset:
+    from ...skeleton.joints import CoupledOffset
+
     where = f"bone '{bone}', coupled offset {number}"
     points = [(point.angle, point.shift, point.slope) for point in row.points]
     if len(points) < 2:
@@ -254,7 +259,7 @@ class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
     tolerance: STORED.number(
         "Comfort Tolerance",
         "How far off the target, seen from the bone's head, is near enough to keep still",
-        default=Comfort.tolerance,
+        default=TOLERANCE,
         min=0.0,
         max=math.pi / 2,
         subtype="ANGLE",
@@ -282,7 +287,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     stiffness: STORED.number(
         "Stiffness",
         "How much the bone resists turning: 0 turns freely, 1 is locked",
-        default=Joint.stiffness,
+        default=STIFFNESS,
         min=0.0,
         max=1.0,
         subtype="FACTOR",
@@ -290,7 +295,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     max_step: STORED.number(
         "Max Step",
         "Largest turn in one step of the solver; small values spread the bend over bones",
-        default=Joint.max_step,
+        default=MAX_STEP,
         translation_context=CONTEXT,
         min=0.0,
         max=math.pi,
@@ -300,7 +305,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         "Mass",
         "Mass of the bone for balance, in any unit; it sits halfway along the bone, or halfway "
         "to its children where an importer has made up the tails",
-        default=Joint.mass,
+        default=MASS,
         min=0.0,
         soft_max=100.0,
     )
@@ -367,6 +372,8 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
     Raises:
         RigError: names the bone that is missing, or has a contradictory limit.
     """
+    from ...limits.shapes import Comfort
+
     settings = {}
     for bone in bones:
         pose_bone = armature_object.pose.bones.get(bone)
@@ -397,6 +404,8 @@ def masses(armature_object: bpy.types.Object) -> dict[str, float]:
 
 def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:
     """Return the slides of a bone in the axes and the unit of its location channel."""
+    from ...limits.shapes import Slide
+
     slides = []
     for k, name in enumerate("XYZ"):
         if not group.use_slide[k]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 
 from ...errors import InvalidInput, RigError
-from ...limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ...maths.validation import Triple
-from ..registration import STORED
+from ..registration import STORED, use
 from .active_rig import keep_overrides
 from .constraint_values import Line, Shown
+
+if TYPE_CHECKING:
+    from ...limits.shapes import Cone, Ellipse, Limit, SwingTwist
 
 TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
 _BONE = (0.0, 1.0, 0.0)
@@ -54,6 +56,8 @@ class LimitKind(str):
 
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
         """Properties that store a limit, by name, besides the kind; None if it is not of this kind."""
+        from ...limits.shapes import SwingTwist
+
         is_free = isinstance(limit, SwingTwist) and limit.swing is None and limit.twist is None
         if is_free and _twists_bone(limit):
             return {"use_twist": False}
@@ -77,9 +81,13 @@ class HingeKind(LimitKind):
     axis = "axis"
 
     def value(self, group: Any) -> Limit:
+        from ...limits.shapes import Hinge
+
         return Hinge(tuple(group.axis), group.hinge_lower, group.hinge_upper)
 
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
+        from ...limits.shapes import Hinge
+
         if not isinstance(limit, Hinge):
             return None
         lower, upper = _within(limit.lower, limit.upper)
@@ -115,10 +123,14 @@ class TwistKind(LimitKind):
         return {} if swing is None else None
 
     def value(self, group: Any) -> Limit:
+        from ...limits.shapes import SwingTwist
+
         twist = (_radians(group.twist_lower), _radians(group.twist_upper))
         return SwingTwist(self.swing(group), twist if self.limits_twist(group) else None)
 
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
+        from ...limits.shapes import SwingTwist
+
         if not isinstance(limit, SwingTwist) or not _twists_bone(limit):
             return None
         swing = self.swing_values(limit.swing)
@@ -159,9 +171,13 @@ class ConeKind(SwingKind):
     swings = (("cone_radius", (1.0, 0.0, 0.0)),)
 
     def swing(self, group: Any) -> Cone:
+        from ...limits.shapes import Cone
+
         return Cone(_radians(group.cone_radius))
 
     def swing_values(self, swing: Cone | Ellipse | None) -> Mapping[str, Any] | None:
+        from ...limits.shapes import Cone
+
         return {"cone_radius": swing.radius} if isinstance(swing, Cone) else None
 
     def lines(self, group: Any) -> Iterator[Line]:
@@ -183,9 +199,13 @@ class EllipseKind(SwingKind):
     )
 
     def swing(self, group: Any) -> Ellipse:
+        from ...limits.shapes import Ellipse
+
         return Ellipse(*(_radians(getattr(group, name)) for name, _ in self.swings))
 
     def swing_values(self, swing: Cone | Ellipse | None) -> Mapping[str, Any] | None:
+        from ...limits.shapes import Ellipse
+
         if not isinstance(swing, Ellipse):
             return None
         return {name: getattr(swing, name) for name, _ in self.swings}
@@ -204,9 +224,13 @@ class EulerKind(LimitKind):
     description = "Each Euler angle has a range of its own"
 
     def value(self, group: Any) -> Limit:
+        from ...limits.shapes import EulerBox
+
         return EulerBox(group.euler_order, tuple(group.euler_lower), tuple(group.euler_upper))
 
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
+        from ...limits.shapes import EulerBox
+
         if not isinstance(limit, EulerBox):
             return None
         ends = [_within(*bounds) for bounds in zip(limit.lower, limit.upper, strict=True)]
@@ -273,6 +297,11 @@ EULER_ORDERS = tuple(
 )
 
 
+def on_kind(_group: Any, _context: bpy.types.Context | None = None) -> None:
+    """Note the use of a limit."""
+    use()
+
+
 class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     """Range of rotations relative to rest, in the bone's axes: a limit, or a comfort region."""
 
@@ -280,6 +309,7 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
         "Limit",
         "Which shape the range of rotations has",
         items=tuple((str(kind), kind.label, kind.description, kind.number) for kind in LIMIT_KINDS.values()),
+        update=on_kind,
     )
     axis: STORED.vector(
         "Hinge Axis",

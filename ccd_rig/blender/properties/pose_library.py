@@ -11,31 +11,20 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
-import numpy as np
 from mathutils import Quaternion
 
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
-from ...motion.interpolation import solve_frames
-from ...skeleton.pose_library import PoseEntry, from_json, to_json
-from ..atomic_write import read, replacing
-from ..keys import channels
 from ..registration import STORED, UNANIMATED
-from ..rig import clamps
-from ..rig.rotation_modes import (
-    CHANNELS,
-    Watched,
-    mode_of_number,
-    read_rotations,
-    rotation_of,
-    set_rotation,
-)
 from . import constraint_list, renamed_bones
 from .active_rig import is_from_library, keep_overrides, lost_name
 from .names import UniqueNames, named, unique_name
+
+if TYPE_CHECKING:
+    from ...skeleton.pose_library import PoseEntry
 
 DEFAULT_NAME = "Pose"
 
@@ -82,12 +71,14 @@ def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context)
 # Stored poses -----------------------------------------------------------------------------------------------
 
 
-def entries(armature_object: bpy.types.Object) -> tuple[PoseEntry, ...]:
+def entries(armature_object: bpy.types.Object) -> tuple["PoseEntry", ...]:
     """Return the poses as the core's values, in their order.
 
     Raises:
         RigError: a pose has no bone, or an invalid rotation.
     """
+    from ...skeleton.pose_library import PoseEntry
+
     done = []
     for row in armature_object.ccd_rig.poses:
         try:
@@ -105,7 +96,7 @@ def active(armature_object: bpy.types.Object) -> Any:
     return rows[index] if 0 <= index < len(rows) else None
 
 
-def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
+def add(armature_object: bpy.types.Object, added: "Iterable[PoseEntry]") -> None:
     """Append poses and make the last one active. Names that are taken get a number."""
     group, bones = armature_object.ccd_rig, set[str]()
     names = UniqueNames(row.name for row in group.poses)
@@ -148,12 +139,12 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 # Applying a pose --------------------------------------------------------------------------------------------
 
 
-def missing(armature_object: bpy.types.Object, entry: PoseEntry) -> tuple[str, ...]:
+def missing(armature_object: bpy.types.Object, entry: "PoseEntry") -> tuple[str, ...]:
     """Return the names of the entry's bones that the armature does not have."""
     return tuple(bone for bone in entry.rotations if bone not in armature_object.pose.bones)
 
 
-def missing_words(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
+def missing_words(armature_object: bpy.types.Object, entry: "PoseEntry") -> str:
     """Return a message that names the entry's missing bones; empty if none is missing."""
     absent = missing(armature_object, entry)
     if not absent:
@@ -166,12 +157,14 @@ def missing_words(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
     return f"Pose '{shown(entry.name)}': bones {named(absent)} are not in {where}"
 
 
-def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
+def apply(armature_object: bpy.types.Object, entry: "PoseEntry") -> None:
     """Write an entry's rotations to the channels of its bones; the remaining bones do not change.
 
     Raises:
         RigError: the armature has none of its bones.
     """
+    from ..rig.rotation_modes import set_rotation
+
     bones = [armature_object.pose.bones.get(name) for name in entry.rotations]
     if not any(bones):
         raise RigError(missing_words(armature_object, entry))
@@ -183,22 +176,28 @@ def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
 # Files ------------------------------------------------------------------------------------------------------
 
 
-def save(path: str | os.PathLike[str], saved: Sequence[PoseEntry]) -> None:
+def save(path: str | os.PathLike[str], saved: "Sequence[PoseEntry]") -> None:
     """Write poses as JSON; the file is replaced at once.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
+    from ...skeleton.pose_library import to_json
+    from ..atomic_write import replacing
+
     with replacing(path) as temporary:
         temporary.write_text(to_json(saved) + "\n", encoding="utf-8")
 
 
-def load(path: str | os.PathLike[str]) -> tuple[PoseEntry, ...]:
+def load(path: str | os.PathLike[str]) -> tuple["PoseEntry", ...]:
     """Read the poses of a JSON file.
 
     Raises:
         RigError: names the file, and the invalid field or the reason why it cannot be read.
     """
+    from ...skeleton.pose_library import from_json
+    from ..atomic_write import read
+
     return read(path, from_json)
 
 
@@ -229,18 +228,26 @@ def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """Return the names of the bones selected in Pose Mode; raises RigError if there is none."""
+    from ..keys import channels
+
     names = tuple(bone.name for bone in armature_object.pose.bones if channels.is_bone_selected(bone))
     if not names:
         raise RigError("no bone is selected: select the bones that the pose is about")
     return names
 
 
-def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
+def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> "PoseEntry":
     """Return the rotations of the bones' channels, or where Live shows others, those.
 
     Raises:
         RigError: a channel is not a number.
     """
+    import numpy as np
+
+    from ...skeleton.pose_library import PoseEntry
+    from ..rig import clamps
+    from ..rig.rotation_modes import CHANNELS, Watched, read_rotations
+
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
     widths = dict(CHANNELS[mode] for mode in modes)
@@ -253,7 +260,9 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     return PoseEntry(name, {bone: shown_now.get(bone, rotation).freeze() for bone, rotation in turned})
 
 
-def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:
+def from_action(
+    armature_object: bpy.types.Object, bones: Sequence[str], step: int
+) -> tuple["PoseEntry", ...]:
     """Return poses of every `step`-th frame of the present action, and of its last frame.
 
     The range is that of the keys of these bones, or of the action if Manual Frame Range is on.
@@ -261,6 +270,10 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
     Raises:
         RigError: there is no action, it turns none of the bones, or there are too many frames.
     """
+    from ...motion.interpolation import solve_frames
+    from ...skeleton.pose_library import PoseEntry
+    from ..keys import channels
+
     action = channels.action_of(armature_object)
     if action is None:
         raise RigError(f"armature '{armature_object.name}' has no action: choose one in the Action Editor")
@@ -284,12 +297,15 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
     )
 
 
-def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
+def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> "PoseEntry":
     """Return the pose of a pose asset: an action of one frame, marked as an asset.
 
     Raises:
         RigError: there is no such action, it is no pose asset, or it turns none of the bones.
     """
+    from ...skeleton.pose_library import PoseEntry
+    from ..keys import channels
+
     action = bpy.data.actions.get(name)
     if action is None:
         assets = [action.name for action in bpy.data.actions if action.asset_data is not None]
@@ -314,6 +330,8 @@ def turned_bones(
     armature_object: bpy.types.Object, curves: Iterable[bpy.types.FCurve], bones: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the bones whose rotation has F-curves, whatever their rotation modes."""
+    from ..rig.rotation_modes import CHANNELS
+
     animated = {curve.data_path for curve in curves if len(curve.keyframe_points)}
     names = {channel for channel, _ in CHANNELS.values()}
     pose_bones = armature_object.pose.bones
@@ -334,6 +352,9 @@ def rotations_at(
     frame: float,
 ) -> dict[str, Quaternion]:
     """Return the rotations of bones that F-curves of an action have at a frame."""
+    from ..keys import channels
+    from ..rig.rotation_modes import CHANNELS, mode_of_number, rotation_of
+
     played: dict[str, dict[int, float]] = defaultdict(dict)
     for curve in curves:
         if channels.plays(curve):

@@ -15,9 +15,7 @@ from typing import Any
 import bpy
 
 from .. import evaluations
-from ..keys import channels
-from ..registration import Handlers
-from . import stored_poses
+from ..registration import Handlers, use
 from .active_rig import rigs_with_settings, with_settings
 
 LOCAL_BONES = ("tip", "rotation_bone", "original_bone")
@@ -33,6 +31,7 @@ _last_check: dict[int, tuple[int, list[str]]] = {}
 
 def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
     """Store the names of the bones that a constraint refers to, after one of its properties was set."""
+    use()
     evaluations.wake()
     for obj, _, name in _references(row):
         note(obj, (name,))
@@ -40,6 +39,7 @@ def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
 
 def on_paired(pair: Any, _context: bpy.types.Context | None = None) -> None:
     """Store the names of the bones of a pair of a retargeting, after one of them was set."""
+    use()
     rig = pair.id_data
     note(rig, (pair.name,))
     note(rig.ccd_rig.retarget.source, (pair.source,))
@@ -85,6 +85,9 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     Returns:
         Old name -> new name of the renamed bones.
     """
+    from ..keys import channels
+    from . import stored_poses
+
     renamed = _renamed(armature_object) if armature_object.is_editable else {}
     if not renamed:
         return {}

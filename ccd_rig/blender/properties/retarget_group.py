@@ -6,8 +6,8 @@ from typing import Any
 
 import bpy
 
-from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings
+from ...motion.settings import ContactThresholds
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED
 

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 import bpy
-import numpy as np
 
 from ...errors import InvalidInput, RigError
+from ...maths.validation import single
 from ...settings import (
     EVEN_REDUCTION,
     PRESET_FIELDS,
@@ -152,7 +152,7 @@ def _stored(value: Any) -> Any:
     """Return a value of the core as a property stores it, in single precision."""
     if isinstance(value, enum.Enum):
         return value.name
-    return float(np.float32(value)) if isinstance(value, float) else value
+    return single(value) if isinstance(value, float) else value
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:

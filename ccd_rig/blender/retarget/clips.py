@@ -23,7 +23,7 @@ from ..atomic_write import read_text, real_folder
 from ..keys import keyframes
 from ..keys.channels import played, plays
 from ..properties.retarget_group import MOST_FPS
-from ..registration import Handlers
+from .choices import CLIPS
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
 IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -35,7 +35,6 @@ IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
 """By ending: the add-on that reads such files, and how."""
 LONGEST = 200
 """Letters of an importer's reason that a message shows."""
-CLIPS = (".blend", *IMPORTERS)
 """Frames per second at most, as of a scene."""
 BVH_MOTION = re.compile(r"^\s*motion\s*$.*?^\s*frame\s+time:\s*(\S+)\s*(\S?)", re.I | re.M | re.S)
 """Of a BVH file, what it says that a frame takes, and what its first frame begins with, if it has one."""
@@ -236,20 +235,13 @@ def _remove(data_blocks: set[Any]) -> None:
     bpy.context.view_layer.update()
 
 
-_HANDLERS = Handlers()
-
-
-@_HANDLERS.on("load_post")
-def renew_context(*_arguments: object) -> None:
+def renew_context() -> None:
     """Let the context refer to a scene that exists.
 
     In Blender 4.2 whatever reads `layer_collection`, as Rigify does, leaves its scene in the context. Once
     another file is open that scene is freed, and importers that set the window's scene crash.
     """
     _ = bpy.context.layer_collection
-
-
-register, unregister = _HANDLERS.register, _HANDLERS.unregister
 
 
 def _read(clip: Path) -> None:

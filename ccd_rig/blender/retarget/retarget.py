@@ -11,7 +11,6 @@ motion therefore does not matter, and a repeated retargeting gives the same resu
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,7 +25,6 @@ from ...errors import CCDRigError, InvalidInput, RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ...maths.validation import ranged, require_ranges
-from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.figures import (
     FigureMap,
     SourceMotion,
@@ -37,13 +35,14 @@ from ...motion.retargeting.figures import (
 )
 from ...motion.retargeting.measures import Measures, RetargetResult, measures
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
+from ...motion.settings import ContactThresholds
 from ...solvers.retarget import places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..checks import ik_problems
 from ..keys import channels
-from ..keys.writer import ChannelKeys, Destination, hides_strips, obstacles, write
-from ..properties import retarget_group
+from ..keys.destination import Destination
+from ..keys.writer import ChannelKeys, hides_strips, obstacles, write
 from ..properties.retarget_group import LAST_FRAME, MOST_FPS
 from ..rig import bone_space, clamps, rotation_modes
 from ..rig.armature import RigReading
@@ -51,6 +50,7 @@ from ..scene.dependence import fk_switches
 from ..scene.evaluation import metres_per_unit
 from . import sampling
 from .bone_map import BoneMap, bone_map, figure_map
+from .choices import ReferenceFrame
 from .sampling import Channels, Reference, RestIsNoPose, SourceChoice, source_motion, target_figure
 
 MOST_FRAMES = 100_000
@@ -302,14 +302,6 @@ def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float
         return float(scene.frame_start), float(scene.frame_end)
     ends = np.array(spans) / key_time(scene)
     return float(ends[:, 0].min()), float(ends[:, 1].max())
-
-
-class ReferenceFrame(enum.Enum):
-    """Choice of the frame of a source that is its reference."""
-
-    FIRST = "FIRST"
-    CURRENT = "CURRENT"
-    STRAIGHTEST = "STRAIGHTEST"
 
 
 def reference_frame(
@@ -758,13 +750,3 @@ def show(target: bpy.types.Object) -> None:
     except CCDRigError as error:
         note_refusal(target, error)
         group.report = "" if group.no_pose else str(error)  # the panel reports `no_pose` with a remedy
-
-
-def register() -> None:
-    """Add the callback that shows frames when settings change."""
-    retarget_group.shows.append(show)
-
-
-def unregister() -> None:
-    """Remove the callback."""
-    retarget_group.shows.remove(show)

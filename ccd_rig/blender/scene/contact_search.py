@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import RigError
 from ...maths.batch import Array
-from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from ...motion.contacts import Phase, contact_phases, ground_velocity
 from ...motion.ground import seen_below
+from ...motion.settings import ContactThresholds
 from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
@@ -143,11 +144,6 @@ def _root_bone(armature_object: bpy.types.Object, constraint: Any) -> str:
     return str(chain[-1].name)
 
 
-GROUNDS = (
-    ("AUTO", "Automatic", "The ground moves if feet that are down do", 0),
-    ("STILL", "Stands Still", "The figure walks through the world", 1),
-    ("MOVES", "Moves", "The figure walks in place, as on a treadmill", 2),
-)
 DOWN, UP = "down", "up"
 
 
@@ -189,7 +185,7 @@ def find_contacts(
     Args:
         frames: consecutive, at least three.
         thresholds: when a foot is down.
-        ground: one of `GROUNDS`.
+        ground: "AUTO", "STILL" or "MOVES".
 
     Raises:
         RigError: the range is too short, a constraint has no leg, its influence cannot be keyed, or no bone

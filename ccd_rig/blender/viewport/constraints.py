@@ -24,6 +24,7 @@ from ..properties.constraint_values import PLANT, PLANTED
 from ..properties.new_constraints import Target
 from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
 from ..scene.targets import FAR, Carrier, orthonormal
+from .palette import DISC, RING
 from .sketch import Sketch
 
 SLACK = 1e-4  # fraction of a chain's length by which a target may be too far and still counts as reachable
@@ -199,8 +200,6 @@ def _length(bone: bpy.types.PoseBone) -> float:
 # Marks of targets -------------------------------------------------------------------------------------------
 
 
-DISC, RING = 7.0, 16.0
-"""Radii of a mark and of the ring that turns it [pixels at interface scale 1]."""
 REACH = 3.0
 """Tolerance of a hit beside a mark or ring [pixels at interface scale 1]."""
 

@@ -15,6 +15,7 @@ from ...limits.shapes import Hinge, Limit
 from ...maths.rotations import NOISE
 from ..properties.limits import limit_kind, limit_value
 from ..rig.bone_space import with_channels
+from .palette import EULER_COLOURS
 from .sketch import Sketch, placed
 
 SIZE = 0.75
@@ -50,7 +51,6 @@ def drawable_limit(pose_bone: bpy.types.PoseBone, group: Any) -> Limit | None:
         return None
 
 
-EULER_COLOURS = {"X": (1.0, 0.32, 0.35), "Y": (0.55, 0.85, 0.2), "Z": (0.3, 0.55, 1.0)}
 FILL, COMFORT_FILL = 0.13, 0.16  # alpha of faces
 COMFORT_SIZE = 0.8  # size relative to the limit's drawing
 RIBS = 8  # number of lines from the apex of a cone to its rim

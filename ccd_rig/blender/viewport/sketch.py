@@ -14,9 +14,9 @@ import bpy
 from mathutils import Vector
 
 from ..figures.role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Part, Role
+from .palette import Opaque, Palette
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
-Opaque = tuple[float, float, float]  # red, green, blue
 
 DASHES = (4, 60)  # smallest and largest number of dashes of a line
 
@@ -55,17 +55,6 @@ def _meet(one: Box, other: Box) -> bool:
     beside = one.x >= other.x + other.width or other.x >= one.x + one.width
     above = one.y >= other.y + other.height or other.y >= one.y + one.height
     return not (beside or above)
-
-
-class Palette(NamedTuple):
-    """Colours of sketches."""
-
-    limit: Opaque = (0.25, 0.62, 1.0)
-    comfort: Opaque = (0.35, 0.9, 0.4)  # comfort regions
-    needle: Opaque = (1.0, 1.0, 1.0)  # present rotation in a limit
-    chain: Opaque = (1.0, 0.72, 0.2)  # active chain, and lines to targets
-    planted: Opaque = (0.1, 0.85, 0.7)  # planted bones
-    warning: Opaque = (1.0, 0.18, 0.12)  # rotations at a border, and targets out of reach
 
 
 class Sketch:

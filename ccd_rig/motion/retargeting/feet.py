@@ -26,8 +26,9 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array, Mask
-from ..contacts import LEVEL, ContactThresholds, Phase
+from ..contacts import LEVEL, Phase
 from ..interpolation import bell_means
+from ..settings import ContactThresholds
 from .alignment import UP, shortest
 from .figures import Limb, TargetFigure, inverse, limb_length, product, turned
 

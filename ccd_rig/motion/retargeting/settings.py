@@ -5,11 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...errors import InvalidInput
 from ...maths.validation import is_number, ranged, require_ranges
-from ..contacts import ContactThresholds
+from ..settings import ContactThresholds
 
 
 class EffectorSpace(enum.Enum):
@@ -31,7 +29,7 @@ SPACES = ("foot_space", "hand_space", "head_space", "knee_space", "elbow_space")
 """Fields with the space of each effector."""
 
 
-HIGHEST = float(np.finfo(np.float32).max)
+HIGHEST = (2.0 - 2.0**-23) * 2.0**127
 """Largest height in single precision, in which keys and vectors are stored."""
 
 

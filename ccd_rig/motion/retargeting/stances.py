@@ -9,16 +9,8 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import (
-    EVEN,
-    LEVEL,
-    SLIDES,
-    ContactThresholds,
-    Phase,
-    contact_phases,
-    ground_velocity,
-    shortest_contact,
-)
+from ..contacts import EVEN, LEVEL, SLIDES, Phase, contact_phases, ground_velocity, shortest_contact
+from ..settings import ContactThresholds
 from .alignment import UP, shortest
 from .feet import TOES, Hold, SolePart, heel_from_ball
 from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, leg_length, product, turned

@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..contacts import ContactThresholds, Phase, ground_velocity
+from ..contacts import Phase, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.alignment import NO_TURN, UP, carried_over, moved_root
 from ..retargeting.feet import UPRIGHT, Sole, drops
@@ -35,6 +35,7 @@ from ..retargeting.figures import (
     turned,
 )
 from ..retargeting.stances import find_stances, yielding_phases
+from ..settings import ContactThresholds
 
 ALIKE = 0.03
 """Leg lengths by which joints of legs in the first and last frame may differ for a clip to be one cycle."""

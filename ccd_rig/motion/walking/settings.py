@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from ...maths.validation import ranged, require_ranges
-from ..contacts import ContactThresholds
 from ..retargeting.settings import RetargetSettings
+from ..settings import ContactThresholds
 
 
 @dataclass(frozen=True, kw_only=True)

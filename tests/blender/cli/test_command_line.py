@@ -100,8 +100,8 @@ def test_a_full_disk_leaves_nothing_behind(shot, tmp_path, option, compress, siz
 # --- in this process ----------------------------------------------------------------------------------------
 
 
-def test_the_command_is_known_to_blender(cli):
-    assert cli._handles, "register() of the extension has to call cli.register()"
+def test_the_command_is_known_to_blender(ext):
+    assert ext.module("ccd_rig.blender")._commands
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_limit_is_kept_applied_and_removed(ext):
     assert [value(ext, bone) for bone in (one, *others)] == [limit] * 3
     assert tuple(others[0].ccd_rig.limit.euler_lower) == tuple(one.ccd_rig.limit.euler_lower)
     assert value(ext, rig.pose.bones["bone_2"]) is None
-    names = ext.module("ccd_rig.blender.limit_sources.presets").file_names
+    names = ext.module("ccd_rig.blender.limit_sources.preset_files").file_names
     assert names() == ["My_Knee"]
     bpy.ops.ccd_rig.limit_preset_add(name="My_Knee", remove_name=True)
     assert kept() == names() == []

@@ -26,7 +26,7 @@ def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
     assert not bpy.data.objects["Rig"].ccd_rig.live
 
 
-def test_a_library_written_while_live(rig, live, clamps, tmp_path):
+def test_a_library_written_while_live(ext, rig, live, clamps, tmp_path):
     switch_live()
     path = str(tmp_path / "library.blend")
     bpy.data.libraries.write(path, {rig})
@@ -35,6 +35,7 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
         here.objects = ["Rig"]
     (made,) = here.objects
     bpy.context.scene.collection.objects.link(made)
+    ext.module("ccd_rig.blender.listening").notice()  # as a redraw of a view does
     rigs.update()
     assert not made.ccd_rig.live
     assert list(clamps.clamps_of(made)) == []
@@ -42,7 +43,7 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
     assert not any(len(bone.constraints) for bone in bpy.data.objects["Rig"].pose.bones)
 
 
-def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_path):
+def test_a_rig_linked_from_a_library_written_while_live(ext, rig, live, clamps, tmp_path):
     """Each time the library is read: clamps would hold the pose that they showed for good."""
     switch_live()
     path, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
@@ -58,6 +59,7 @@ def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_p
             bpy.ops.wm.open_mainfile(filepath=shot)
             rigs.update()
         else:
+            ext.module("ccd_rig.blender.listening").notice()  # as a redraw of a view does
             bpy.context.scene.frame_set(2)  # the first evaluation
         linked = bpy.data.objects["Rig"]
         assert linked.library is not None
@@ -203,8 +205,10 @@ def undone_while_disabled(ext, rig, live):
     return rig
 
 
-def test_enabling_takes_away_what_undo_brought_back(undone_while_disabled, live):
-    rig = undone_while_disabled
+def test_enabling_takes_away_what_undo_brought_back(ext, undone_while_disabled, live):
+    rig, listening = undone_while_disabled, ext.module("ccd_rig.blender.listening")
+    assert bpy.app.timers.is_registered(listening.look) is not bpy.app.background
+    listening.look()
     assert bpy.app.timers.is_registered(live.end_left) is not bpy.app.background
     live.end_left()
     rigs.update()
@@ -215,7 +219,8 @@ def test_enabling_takes_away_what_undo_brought_back(undone_while_disabled, live)
     assert off(rig) < REACHED
 
 
-def test_an_evaluation_takes_it_away_where_no_timer_runs(undone_while_disabled):
+def test_an_evaluation_takes_it_away_where_no_timer_runs(ext, undone_while_disabled):
+    ext.module("ccd_rig.blender.registration").use()
     undone_while_disabled.data.update_tag()
     rigs.update()
     assert stored(undone_while_disabled) == []

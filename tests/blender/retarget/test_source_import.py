@@ -289,11 +289,12 @@ def test_the_rate_of_a_file_goes_with_its_source(hero, clip):
     assert group.source_fps == 0.0
 
 
-def test_the_context_knows_the_scene_of_the_file_that_is_open(hero):
+def test_the_context_knows_the_scene_of_the_file_that_is_open(ext, hero):
     """Blender 4.2 keeps the scene of the file before, which is freed: importers would crash."""
     scenes = [bpy.context.layer_collection.id_data.session_uid]
     bpy.ops.wm.read_homefile(use_empty=True)
     scenes.append(bpy.context.scene.session_uid)
+    ext.module("ccd_rig.blender.retarget.clips").renew_context()
     owner = bpy.context.window.id_data
     assert scenes[0] != scenes[1]
     assert owner in (None, bpy.context.scene, *bpy.data.window_managers)

@@ -10,7 +10,8 @@ import pytest
 from mathutils import Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.fitting import FitSettings, comfort_region, fit
+from ccd_rig.limits.fitting import comfort_region, fit
+from ccd_rig.limits.settings import FitSettings
 from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, contains, outside, sample
 from ccd_rig.maths.rotations import exp
 

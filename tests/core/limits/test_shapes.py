@@ -31,7 +31,8 @@ from ccd_rig.limits.shapes import (
     swing_axes,
     violation,
 )
-from ccd_rig.maths.rotations import ROUNDING, angle_between, swing_twist
+from ccd_rig.maths.rotations import angle_between, swing_twist
+from ccd_rig.maths.validation import ROUNDING
 
 KINDS = ("hinge", "cone", "twist", "ellipse", "box")
 seeds = st.integers(0, 2**32).map(random.Random)

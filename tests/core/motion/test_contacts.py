@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity, local_ground
+from ccd_rig.motion.contacts import Phase, contact_phases, ground_velocity, local_ground
+from ccd_rig.motion.settings import ContactThresholds
 
 LEG = 0.9  # [m]
 STILL = np.zeros(3)

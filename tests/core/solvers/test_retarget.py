@@ -17,7 +17,6 @@ from mathutils import Matrix, Quaternion, Vector
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.shapes import BatchLimits, Cone, Hinge, SwingTwist
 from ccd_rig.maths import batch
-from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
 from ccd_rig.motion.retargeting.figures import (
     FigureMap,
@@ -33,6 +32,7 @@ from ccd_rig.motion.retargeting.figures import (
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.scaled_way import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
+from ccd_rig.motion.settings import ContactThresholds
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import retarget
 

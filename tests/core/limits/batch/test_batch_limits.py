@@ -10,7 +10,7 @@ from arrays import KINDS, ROUNDED, dots, hard_rotations, random_limit, uniform
 
 from ccd_rig.kernel import project_rotation
 from ccd_rig.limits.shapes import BatchLimits, EulerBox, Hinge, Limit, SwingTwist
-from ccd_rig.maths.rotations import ROUNDING
+from ccd_rig.maths.validation import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")
 

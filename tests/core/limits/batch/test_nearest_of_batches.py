@@ -35,7 +35,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     swing_axes,
 )
-from ccd_rig.maths.rotations import ROUNDING
+from ccd_rig.maths.validation import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")
 
