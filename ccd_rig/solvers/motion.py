@@ -242,10 +242,11 @@ def solve_motion(
         The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
     size = len(frames.rotations)
-    motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
+    chunks: list[Solved] = []
     for rows in _Pace.of(frames.rotations.shape[1]).chunks(np.arange(size)):
-        motion.put(rows, frames.solve(rows))
+        chunks.append(frames.solve(rows))
         yield len(rows)
+    motion = Solved.joined(chunks)
     yield from _retry_missed(frames, motion)
     apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
@@ -332,6 +333,8 @@ def largest_angles(a: Array, b: Array) -> Array:
 
 def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
     """Retry frames that miss their goals, from other starts and from neighbours that meet theirs."""
+    if not motion.statuses.any():
+        return
     tried = np.array([kind.starts is not None for kind in frames.kinds])[frames.kind]
     left = (motion.statuses != 0) & tried
     for row in np.flatnonzero(left).tolist():
