@@ -133,26 +133,37 @@ def _values(group: Any) -> Values:
 
 @lru_cache(maxsize=32)
 def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
-    """Functions that read the single values of a group, its arrays, its groups and its collections."""
-    properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
-    names: dict[str, list[str]] = {"ARRAY": [], "POINTER": [], "COLLECTION": []}
-    single: list[str] = []
-    for name, sort in fields(group):
-        if name == "influence":
-            continue
-        if sort == "POINTER":
-            base = properties[name].fixed_type.base
-            if base is None or base.identifier != "PropertyGroup":  # a data-block
+    """Functions that read the single values of a group, its arrays, its groups and its collections.
+
+    Properties of groups within it that have no kind are read as its own.
+    """
+    names: dict[str, list[str]] = {"": [], "ARRAY": [], "POINTER": [], "COLLECTION": []}
+
+    def collect(kind: type, path: str) -> None:
+        properties: Any = kind.bl_rna.properties  # type: ignore[attr-defined]
+        for name, sort in fields(kind):
+            if name == "influence":
                 continue
-        names.get(sort, single).append(name)
-    return _getter(single), _getter(names["ARRAY"]), _getter(names["POINTER"]), _getter(names["COLLECTION"])
+            if sort == "POINTER":
+                base = properties[name].fixed_type.base
+                if base is None or base.identifier != "PropertyGroup":  # a data-block
+                    continue
+                inner: Any = bpy.types.PropertyGroup.bl_rna_get_subclass_py(properties[name].fixed_type.identifier)
+                if "kind" not in inner.bl_rna.properties:
+                    collect(inner, f"{path}{name}.")
+                    continue
+            names[sort if sort in names else ""].append(path + name)
+
+    collect(group, "")
+    single, arrays, groups, lists = map(_getter, names.values())
+    return single, arrays, groups, lists
 
 
 def _getter(names: list[str]) -> _Getter:
     """Make a function that reads these attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda owner: tuple(getattr(owner, name) for name in names)
+    return lambda owner: tuple([attrgetter(name)(owner) for name in names])
 
 
 class SetUp(NamedTuple):
