@@ -148,7 +148,9 @@ def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
                 base = properties[name].fixed_type.base
                 if base is None or base.identifier != "PropertyGroup":  # a data-block
                     continue
-                inner: Any = bpy.types.PropertyGroup.bl_rna_get_subclass_py(properties[name].fixed_type.identifier)
+                inner: Any = bpy.types.PropertyGroup.bl_rna_get_subclass_py(
+                    properties[name].fixed_type.identifier
+                )
                 if "kind" not in inner.bl_rna.properties:
                     collect(inner, f"{path}{name}.")
                     continue

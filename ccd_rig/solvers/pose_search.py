@@ -32,7 +32,6 @@ from .problem_tables import (
     problem_tables,
     reach_of_goals,
     serving_joints,
-    stored_targets,
     target_rows,
     windowed,
 )

@@ -143,10 +143,8 @@ class Batch:
         """Members of a group that are active."""
         return tuple(c for c in group.members if c in self.active)
 
-    # One row, see `SolvedGroups` -----------------------------------------------------------------------------
-
     def inputs_of(self, group: Group) -> Hashable:
-        """All that the solution of a group depends on, beside constraints and settings of every solve."""
+        """All that a group's solution at the first row depends on, beside constraints and settings of all."""
         joints, members = list(self.joints_of(group)), list(self.active_of(group))
         bones, targets = self.bones, self.targets
         keyed = [(c, targets.settings(0, c)) for c in members]
@@ -156,19 +154,17 @@ class Batch:
         return group, self.sharper, shape, *keyed, *[each.tobytes() for each in (*arrays, self.worlds[0])]
 
     def solution_of(self, group: Group) -> SolvedGroup:
-        """The solution of a group."""
+        """The solution of a group at the first row."""
         joints = list(self.joints_of(group))
         states = {c: self.states[0][c] for c in self.active_of(group)}
         poses = self.rotations[0, joints], self.translations[0, joints]
         return SolvedGroup(*poses, states, self.skeleton.shape)
 
     def take_over(self, group: Group, solved: SolvedGroup) -> None:
-        """Take a solution over from equal inputs."""
+        """Take over a group's solution at the first row from equal inputs."""
         joints = list(self.joints_of(group))
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
-
-    # --------------------------------------------------------------------------------------------------------
 
     def joints_of(self, group: Group) -> tuple[int, ...]:
         """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
@@ -595,6 +591,8 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
     These are the constraints on bones of the body, and idle ones that share bones with it, as a head with the
     spine. Constraints whose target is where a target of these has taken it are, too.
     """
+    if help == NO_HELP:
+        return ()
     constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
     chains = {c: chain_joints(batch.skeleton, constraints[c]) for c in help.idle if c in others}

@@ -75,9 +75,7 @@ def settings_of(
     poses = pose_library.entries(armature_object) if chosen.restarts else ()
     reference = start.reference_from(armature_object, frame_selection.key_time(scene))
     # The error reduction of a bake, so that both lead to equal poses.
-    return FrameSolveSettings(
-        chosen, BakeSettings.error_reduction, poses, reference, memory=memory
-    )
+    return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference, memory=memory)
 
 
 def solve_sample(

@@ -40,8 +40,12 @@ from ..scene.targets import TargetRows
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     """Joints that the constraint moves, root first; without the body that may help."""
-    chain, locked = skeleton.chain(constraint.tip, constraint.chain_length), skeleton.locked
-    return tuple([j for j in chain if j not in locked])
+    tip, length = constraint.tip, constraint.chain_length
+
+    def joints() -> tuple[int, ...]:
+        return tuple([j for j in skeleton.chain(tip, length) if j not in skeleton.locked])
+
+    return skeleton.original.computed_once(("chain", tip, length), joints)
 
 
 def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
