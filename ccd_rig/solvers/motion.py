@@ -242,11 +242,10 @@ def solve_motion(
         The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
     size = len(frames.rotations)
-    chunks: list[Solved] = []
+    motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
     for rows in _Pace.of(frames.rotations.shape[1]).chunks(np.arange(size)):
-        chunks.append(frames.solve(rows))
+        motion.put(rows, frames.solve(rows))
         yield len(rows)
-    motion = Solved.joined(chunks)
     yield from _retry_missed(frames, motion)
     apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:

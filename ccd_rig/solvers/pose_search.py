@@ -93,13 +93,6 @@ class Solved:
         errors = np.zeros((size, goals)), np.zeros((size, goals))
         return cls(rotations.copy(), translations.copy(), statuses, np.zeros(size, np.int32), *errors)
 
-    @classmethod
-    def joined(cls, blocks: Sequence[Solved]) -> Solved:
-        """The poses of blocks, at least one, one after the other."""
-        if len(blocks) == 1:
-            return blocks[0]
-        return cls(*map(np.concatenate, zip(*(block._arrays() for block in blocks), strict=True)))
-
     def at(self, rows: Indices | Mask) -> Solved:
         """A copy of a subset of poses."""
         return Solved(*(each[rows] for each in self._arrays()))

@@ -277,7 +277,9 @@ class BakeFrames:
     def _note_returning(self, played: RigRows) -> None:
         """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
-        if joints and self.tracks is not None:
+        if not joints:
+            return
+        if self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})
         ours, theirs = (
             batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses, played.rotations)

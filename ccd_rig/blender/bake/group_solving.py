@@ -23,7 +23,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
-from ...solvers.pose_search import STATUSES, Solved, shared_search
+from ...solvers.pose_search import STATUSES, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
@@ -144,24 +144,27 @@ class Batch:
         return tuple(c for c in group.members if c in self.active)
 
     def inputs_of(self, group: Group) -> Hashable:
-        """All that a group's solution at the first row depends on, beside constraints and settings of all."""
-        joints, members = list(self.joints_of(group)), list(self.active_of(group))
-        bones, targets = self.bones, self.targets
-        keyed = [(c, targets.settings(0, c)) for c in members]
-        arrays = [each[0, joints] for each in (self.rotations, self.translations, *bones, self.lengths)]
-        arrays += [each[0, members] for each in targets[:5]]
+        """All that a group's solution at the only row depends on, see `SolvedGroups`."""
+        joints, members = list(self.joints_of(group)), self.active_of(group)
+        targets, columns = self.targets, list(members)
+        constraints = [(self.constraints[c], targets.settings(0, c)) for c in members]
+        arrays = [self.worlds[0]]
+        arrays += [each[0, joints] for each in (self.rotations, self.translations, *self.bones, self.lengths)]
+        arrays += [each[0, columns] for each in targets[:5]]
+        made_with = self.settings.solver, self.settings.error_reduction, self.sharper
+        # The shape has limits, slides and all else of joints; `SolvedGroup` keeps it.
         shape = id(self.skeleton.shape)
-        return group, self.sharper, shape, *keyed, *[each.tobytes() for each in (*arrays, self.worlds[0])]
+        return group, *constraints, made_with, shape, *[each.tobytes() for each in arrays]
 
     def solution_of(self, group: Group) -> SolvedGroup:
-        """The solution of a group at the first row."""
+        """A group's solution at the only row."""
         joints = list(self.joints_of(group))
         states = {c: self.states[0][c] for c in self.active_of(group)}
         poses = self.rotations[0, joints], self.translations[0, joints]
         return SolvedGroup(*poses, states, self.skeleton.shape)
 
     def take_over(self, group: Group, solved: SolvedGroup) -> None:
-        """Take over a group's solution at the first row from equal inputs."""
+        """Take over a group's solution at the only row."""
         joints = list(self.joints_of(group))
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
@@ -203,20 +206,21 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
         batches: with distinct rows, in any order of time.
         period: rows of a loop, after which the first row comes again; 0 for no loop.
     """
-    constraints, memory = batches[0].constraints, batches[0].settings.memory
+    first = batches[0]
     active = sorted({c for batch in batches for c in batch.active})
-    parents_first = groups(batches[0].skeleton, constraints, active)
+    parents_first = groups(first.skeleton, first.constraints, active)
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
+    memory = first.settings.memory if len(every) == 1 else None
     for group in parents_first:
-        inputs = None if memory is None else batches[0].inputs_of(group)
+        inputs = None if memory is None else first.inputs_of(group)
         known = None if memory is None else memory.get(inputs)
         if known is not None:
-            batches[0].take_over(group, known)
+            first.take_over(group, known)
             continue
         for count in _solve_alone(group, batches, every, period):
             yield count / len(parents_first)
         if memory is not None:
-            memory.put(inputs, batches[0].solution_of(group))
+            memory.put(inputs, first.solution_of(group))
     yield from let_body_help(batches, every, period)
 
 
@@ -504,17 +508,22 @@ def _solve_group(
         share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
     ]
     sizes = [len(share.rows) for share in shares]
-    numbers = joined([share.batch.frames[share.rows] for share in shares])
+    numbers = np.concatenate([share.batch.frames[share.rows] for share in shares])
     order = np.argsort(numbers)
+
+    def in_order(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Blocks of the shares' rows as one array, in order of time."""
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)[order]
+
     for share in shares:
         share.hold_unmoved()
-    rotations, translations = map(joined, zip(*(share.poses() for share in shares), strict=True))
+    poses = [share.poses() for share in shares]
     frames = Frames(
         tuple(share.kind for share in shares),
-        np.repeat(np.arange(len(shares)), sizes)[order],
-        joined([np.arange(size) for size in sizes])[order],
-        rotations[order],
-        translations[order],
+        in_order([np.full(size, k) for k, size in enumerate(sizes)]),
+        in_order([np.arange(size) for size in sizes]),
+        in_order([rotations for rotations, _ in poses]),
+        in_order([translations for _, translations in poses]),
         *_neighbours(every, period, numbers[order]),
     )
     # Frames beside those that the body helps are not in the motion: it would be smooth, and jump at its ends.
@@ -523,11 +532,6 @@ def _solve_group(
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
     for share, rows in zip(shares, places, strict=True):
         share.store(solved.at(rows), apart[rows])
-
-
-def joined(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Blocks of rows as one array."""
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _neighbours(every: Array, period: int, frames: Array) -> tuple[Rows, Rows, Rows, bool]:
@@ -694,25 +698,23 @@ class _Share:
         search = shared_search(self.skeleton, all_goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
+        scaled, members = self.skeleton, [(c, batch.constraints[c]) for c in self.members]
+
+        def starts() -> Starts:
+            """Other start poses; without a reference to the share, which would outlive its solve then."""
+            of_members = [goals(scaled, constraint, wanted.sample(0, c)) for c, constraint in members]
+            return search.templates(entries, [goal for of_one in of_members for goal in of_one])
+
         self.kind = FrameKind(
             search,
             tuple(goal_targets(goal, wanted, c) for c, goal in placed),
             self.bones,
             batch.sharper * self.tolerances,
-            (lambda: search.templates(entries, self._goals_at_first(wanted)))
-            if solver.restarts and not helped
-            else None,
+            starts if solver.restarts and not helped else None,
             goal_settings,
         )
 
     # Targets ------------------------------------------------------------------------------------------------
-
-    def _goals_at_first(self, wanted: TargetRows) -> list[Goal]:
-        """The goals with their targets at the first row."""
-        constraints = self.batch.constraints
-        return [
-            goal for c in self.members for goal in goals(self.skeleton, constraints[c], wanted.sample(0, c))
-        ]
 
     def _soft_limbs(self, wanted: TargetRows, moving: Collection[int]) -> dict[int, SoftLimb]:
         """The easing of constraints, from the poses in which their parents are solved.

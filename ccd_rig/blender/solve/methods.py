@@ -275,10 +275,10 @@ class SolvedGroup(NamedTuple):
 
 
 class SolvedGroups:
-    """Solutions of groups at the last frame that was solved with the same constraints and settings.
+    """Solutions of groups at the last frame that was solved, by their inputs.
 
-    A group whose base poses, targets and other inputs are equal to the bit is not solved again: in a drag
-    only groups that the target moves are.
+    A group whose constraints, base poses, targets and other inputs are equal to the bit is not solved again:
+    in a drag only groups that the target moves are.
     """
 
     def __init__(self) -> None:
