@@ -39,7 +39,7 @@ from .scene.evaluation import FrameReader, FrameSample, present
 from .scene.ground import PresentGround
 from .scene.isolation import is_isolated
 from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
-from .solve.methods import FrameSolveSettings
+from .solve.methods import FrameSolveSettings, SolvedGroups
 
 POSE_BONES = ("rotation_mode", "lock_rotation", "lock_rotation_w", "lock_rotations_4d", "lock_location")
 """Properties of pose bones that a set-up depends on."""
@@ -133,26 +133,39 @@ def _values(group: Any) -> Values:
 
 @lru_cache(maxsize=32)
 def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
-    """Functions that read the single values of a group, its arrays, its groups and its collections."""
-    properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
-    names: dict[str, list[str]] = {"ARRAY": [], "POINTER": [], "COLLECTION": []}
-    single: list[str] = []
-    for name, sort in fields(group):
-        if name == "influence":
-            continue
-        if sort == "POINTER":
-            base = properties[name].fixed_type.base
-            if base is None or base.identifier != "PropertyGroup":  # a data-block
+    """Functions that read the single values of a group, its arrays, its groups and its collections.
+
+    Properties of groups within it that have no kind are read as its own.
+    """
+    names: dict[str, list[str]] = {"": [], "ARRAY": [], "POINTER": [], "COLLECTION": []}
+
+    def collect(kind: type, path: str) -> None:
+        properties: Any = kind.bl_rna.properties  # type: ignore[attr-defined]
+        for name, sort in fields(kind):
+            if name == "influence":
                 continue
-        names.get(sort, single).append(name)
-    return _getter(single), _getter(names["ARRAY"]), _getter(names["POINTER"]), _getter(names["COLLECTION"])
+            if sort == "POINTER":
+                base = properties[name].fixed_type.base
+                if base is None or base.identifier != "PropertyGroup":  # a data-block
+                    continue
+                inner: Any = bpy.types.PropertyGroup.bl_rna_get_subclass_py(
+                    properties[name].fixed_type.identifier
+                )
+                if "kind" not in inner.bl_rna.properties:
+                    collect(inner, f"{path}{name}.")
+                    continue
+            names[sort if sort in names else ""].append(path + name)
+
+    collect(group, "")
+    single, arrays, groups, lists = map(_getter, names.values())
+    return single, arrays, groups, lists
 
 
 def _getter(names: list[str]) -> _Getter:
     """Make a function that reads these attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda owner: tuple(getattr(owner, name) for name in names)
+    return lambda owner: tuple([attrgetter(name)(owner) for name in names])
 
 
 class SetUp(NamedTuple):
@@ -167,7 +180,7 @@ class SetUp(NamedTuple):
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
         """Check an armature; raises CCDRigError if it cannot be solved."""
         ready = result_of(checks.require(armature_object, scene, keyed=False))
-        settings = single_frame.settings_of(armature_object, scene)
+        settings = single_frame.settings_of(armature_object, scene, memory=SolvedGroups())
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
         return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))
 

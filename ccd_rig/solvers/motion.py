@@ -332,6 +332,8 @@ def largest_angles(a: Array, b: Array) -> Array:
 
 def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
     """Retry frames that miss their goals, from other starts and from neighbours that meet theirs."""
+    if not motion.statuses.any():
+        return
     tried = np.array([kind.starts is not None for kind in frames.kinds])[frames.kind]
     left = (motion.statuses != 0) & tried
     for row in np.flatnonzero(left).tolist():

@@ -32,7 +32,6 @@ from .problem_tables import (
     problem_tables,
     reach_of_goals,
     serving_joints,
-    stored_targets,
     target_rows,
     windowed,
 )
@@ -361,12 +360,16 @@ class PoseSearch:
                 seconds = sum(pool.map(solve_share, np.array_split(which, count)))
         self._seconds = seconds / solves
 
-    def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
+    def templates(self, poses: Sequence[PoseEntry] = (), goals: Sequence[Goal] | None = None) -> Starts:
         """Start poses that all poses share: entries of a library, then seeded random poses.
 
         Random rotations of joints without a limit are relative to the pose.
+
+        Args:
+            poses: the library.
+            goals: by whose errors the nearest entries are chosen; None: the goals of the search.
         """
-        space = StartSpace(self.skeleton, self.goals, self.limits, self.movable, poses)
+        space = StartSpace(self.skeleton, goals or self.goals, self.limits, self.movable, poses)
         rest, count = Pose.rest(self.skeleton), self.settings.restarts
         known = library_starts(space, rest, count)
         drawn = drawn_starts(space, rest, self.settings.seed, count - len(known))
@@ -418,18 +421,21 @@ class _Problems:
 
 
 def shared_search(
-    skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings
-) -> tuple[PoseSearch, list[Array], GoalSettings]:
-    """A search that goals with the same `goals_key` share, and their arguments of `PoseSearch.solve`.
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    settings: SolverSettings,
+    joints: Collection[int] | None = None,
+    limb_goals: Sequence[Goal] | None = None,
+) -> PoseSearch:
+    """A search that goals with the same `goals_key` share: arguments of its calls tell their `OF_CALLS`.
 
-    Raises:
-        InvalidInput: names the goal that does not fit the skeleton.
+    Arguments and errors as of `PoseSearch`.
     """
     if not all(isinstance(goal, GOALS) for goal in goals):
         check_goals(skeleton, goals)
-    key = "search", goals_key(goals), settings
-    search = skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings))
-    return search, stored_targets(goals), GoalSettings.of([goals])
+    limbs = None if limb_goals is None else goals_key(limb_goals)
+    key = "search", goals_key(goals), settings, None if joints is None else frozenset(joints), limbs
+    return skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings, joints, limb_goals))
 
 
 def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float]:

@@ -20,7 +20,7 @@ from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .pose_search import ENDLESS, STATUSES, Starts, check_call, shared_search
-from .problem_tables import reach_of_goals
+from .problem_tables import GoalSettings, reach_of_goals, stored_targets
 from .restarts import StartSpace, starts
 
 
@@ -102,8 +102,8 @@ class _Solve:
             check_pose(skeleton, reference)
         self.pose, self.poses, self.settings = pose, poses, settings or PRESETS["DEFAULT"]
         self.goals = tuple(goals)
-        search = shared_search(skeleton, self.goals, self.settings)
-        self.search, self.targets, self.goal_settings = search
+        self.search = shared_search(skeleton, self.goals, self.settings)
+        self.targets, self.goal_settings = stored_targets(self.goals), GoalSettings.of([self.goals])
         self.reference = None if reference is None else reference.arrays
 
     def run(self, budget: int) -> SolveResult:

@@ -23,7 +23,7 @@ from ...maths.batch import Array
 from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint
-from ..rig.armature import BoneRows, RigRows
+from ..rig.armature import BoneRows, PlacedBones, RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene import dependence
 from ..scene.evaluation import Samples
@@ -215,18 +215,13 @@ class BakeFrames:
             played: the samples as they play, of which the base poses may differ; None for the same.
         """
         bones = samples.rig.bones
-        skeleton, to_rests = bones.skeleton(0), bones.kinds[int(bones.kind[0])].shifts
+        skeleton, kinds = bones.skeleton(0), bones.kind.tolist()
         planted = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in whole_chain(skeleton, constraint)})
-        slides = [
-            (j, location_slide(slide, to_rests[j])) for j in moved for slide in skeleton.joints[j].slides
-        ]
-        couplings = tuple(
-            each._replace(offset=location_offset(each.offset, to_rests[each.joint]))
-            for each in skeleton.couplings
+        placed = bones.kinds[kinds[0]]
+        slides, couplings, located = placed.skeleton.computed_once(
+            ("locations", tuple(moved)), lambda: _locations(placed, moved)
         )
-        located = tuple(dict.fromkeys([*(j for j, _ in slides), *(each.joint for each in couplings)]))
-        kinds = bones.kind.tolist()
         bake_frames = cls(
             frames=samples.frames,
             solved_frames=np.array(solved_frames, dtype=np.float64),
@@ -282,7 +277,9 @@ class BakeFrames:
     def _note_returning(self, played: RigRows) -> None:
         """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
-        if joints and self.tracks is not None:
+        if not joints:
+            return
+        if self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})
         ours, theirs = (
             batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses, played.rotations)
@@ -327,9 +324,11 @@ class BakeFrames:
     def slid(self, rows: Rows, translations: Array) -> Array:
         """(R, K) distances along slides, of the translations (R, J, 3) of rows."""
         lengths = np.empty((len(rows), len(self.sliding)))
-        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
-            shifts = self.shifts[rows, self.located.index(j)]
-            lengths[:, k] = locations_of(shifts, translations[:, j]) @ np.array(slide.axis)
+        for j in dict.fromkeys(self.sliding):
+            locations = locations_of(self.shifts[rows, self.located.index(j)], translations[:, j])
+            for k, slide in enumerate(self.slides):
+                if self.sliding[k] == j:
+                    lengths[:, k] = locations @ np.array(slide.axis)
         return lengths
 
     def restore(self, solutions: Solutions) -> None:
@@ -353,6 +352,24 @@ class BakeFrames:
             helped={row - rows: helped for row, helped in self.helped.items() if row >= rows},
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )
+
+
+def _locations(
+    placed: PlacedBones, moved: Sequence[int]
+) -> tuple[list[tuple[int, Slide]], tuple[Coupling, ...], tuple[int, ...]]:
+    """Slides with their joints, and coupled offsets, in the axes of location channels; the joints of both.
+
+    Args:
+        placed: the joints.
+        moved: joints whose slides count.
+    """
+    skeleton, shifts = placed.skeleton, placed.shifts
+    slides = [(j, location_slide(slide, shifts[j])) for j in moved for slide in skeleton.joints[j].slides]
+    couplings = tuple(
+        each._replace(offset=location_offset(each.offset, shifts[each.joint])) for each in skeleton.couplings
+    )
+    located = dict.fromkeys([*(j for j, _ in slides), *(each.joint for each in couplings)])
+    return slides, couplings, tuple(located)
 
 
 def _shared(values: Sequence[T], kinds: Sequence[int]) -> list[T]:

@@ -6,10 +6,10 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
-from ...solvers.pose_search import STATUSES, PoseSearch, Solved
+from ...solvers.pose_search import STATUSES, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
@@ -31,11 +31,13 @@ from ..solve.methods import (
     FrameSolveSettings,
     Group,
     SoftLimb,
+    SolvedGroup,
     are_solved_at_once,
     body_joints,
     chain_joints,
     effectors,
     goal_targets,
+    goals,
     goals_of_rows,
     groups,
     has_window,
@@ -141,6 +143,44 @@ class Batch:
         """Members of a group that are active."""
         return tuple(c for c in group.members if c in self.active)
 
+    def inputs_of(self, group: Group) -> Hashable:
+        """All that a group's solution at the only row depends on, see `SolvedGroups`."""
+        joints, members = list(self.joints_of(group)), self.active_of(group)
+        targets, columns = self.targets, list(members)
+        constraints = [(self.constraints[c], targets.settings(0, c)) for c in members]
+        arrays = [self.worlds[0]]
+        arrays += [each[0, joints] for each in (self.rotations, self.translations, *self.bones, self.lengths)]
+        arrays += [each[0, columns] for each in targets[:5]]
+        made_with = self.settings.solver, self.settings.error_reduction, self.sharper
+        # The shape has limits, slides and all else of joints; `SolvedGroup` keeps it.
+        shape = id(self.skeleton.shape)
+        return group, *constraints, made_with, shape, *[each.tobytes() for each in arrays]
+
+    def solution_of(self, group: Group) -> SolvedGroup:
+        """A group's solution at the only row."""
+        joints = list(self.joints_of(group))
+        states = {c: self.states[0][c] for c in self.active_of(group)}
+        poses = self.rotations[0, joints], self.translations[0, joints]
+        return SolvedGroup(*poses, states, self.skeleton.shape)
+
+    def take_over(self, group: Group, solved: SolvedGroup) -> None:
+        """Take over a group's solution at the only row."""
+        joints = list(self.joints_of(group))
+        self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
+        self.states[0].update(solved.states)
+
+    def joints_of(self, group: Group) -> tuple[int, ...]:
+        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
+        skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
+        if any(constraint.kind.balances for constraint in constraints):
+            return tuple(range(len(skeleton)))
+        tips = tuple([constraint.tip for constraint in constraints])
+
+        def joints() -> tuple[int, ...]:
+            return tuple(sorted({j for tip in tips for j in skeleton.chain(tip)}))
+
+        return skeleton.original.computed_once(("joints", tips), joints)
+
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
         return Pose.of_arrays(self.rotations[k], self.translations[k])
@@ -166,23 +206,37 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
         batches: with distinct rows, in any order of time.
         period: rows of a loop, after which the first row comes again; 0 for no loop.
     """
-    constraints = batches[0].constraints
+    first = batches[0]
     active = sorted({c for batch in batches for c in batch.active})
-    parents_first = groups(batches[0].skeleton, constraints, active)
+    parents_first = groups(first.skeleton, first.constraints, active)
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
+    memory = first.settings.memory if len(every) == 1 else None
     for group in parents_first:
-        at_once: list[Batch] = []
-        for batch in batches:
-            present = batch.active_of(group)
-            if are_solved_at_once([constraints[c] for c in present]):
-                at_once += [batch] if present else []
-            else:
-                for count in _solve_one_by_one(group, batch):
-                    yield count / len(parents_first)
-        if at_once:
-            for count in _solve_group(group, at_once, every, period):
-                yield count / len(parents_first)
+        inputs = None if memory is None else first.inputs_of(group)
+        known = None if memory is None else memory.get(inputs)
+        if known is not None:
+            first.take_over(group, known)
+            continue
+        for count in _solve_alone(group, batches, every, period):
+            yield count / len(parents_first)
+        if memory is not None:
+            memory.put(inputs, first.solution_of(group))
     yield from let_body_help(batches, every, period)
+
+
+def _solve_alone(
+    group: Group, batches: Sequence[Batch], every: Array, period: int
+) -> Generator[int, None, None]:
+    """Solve a group without the body's help: at once, or by a closed form; yields counts of solved rows."""
+    at_once: list[Batch] = []
+    for batch in batches:
+        present = batch.active_of(group)
+        if are_solved_at_once([batch.constraints[c] for c in present]):
+            at_once += [batch] if present else []
+        else:
+            yield from _solve_one_by_one(group, batch)
+    if at_once:
+        yield from _solve_group(group, at_once, every, period)
 
 
 def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
@@ -454,21 +508,23 @@ def _solve_group(
         share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
     ]
     sizes = [len(share.rows) for share in shares]
-    order = np.argsort(np.concatenate([share.batch.frames[share.rows] for share in shares]))
+    numbers = np.concatenate([share.batch.frames[share.rows] for share in shares])
+    order = np.argsort(numbers)
+
+    def in_order(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Blocks of the shares' rows as one array, in order of time."""
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)[order]
+
     for share in shares:
         share.hold_unmoved()
     poses = [share.poses() for share in shares]
-    numbers, before, after, closes = _neighbours(every, period, shares, order)
     frames = Frames(
         tuple(share.kind for share in shares),
-        np.repeat(np.arange(len(shares)), sizes)[order],
-        np.concatenate([np.arange(size) for size in sizes])[order],
-        np.concatenate([rotations for rotations, _ in poses])[order],
-        np.concatenate([translations for _, translations in poses])[order],
-        numbers,
-        before,
-        after,
-        closes,
+        in_order([np.full(size, k) for k, size in enumerate(sizes)]),
+        in_order([np.arange(size) for size in sizes]),
+        in_order([rotations for rotations, _ in poses]),
+        in_order([translations for _, translations in poses]),
+        *_neighbours(every, period, numbers[order]),
     )
     # Frames beside those that the body helps are not in the motion: it would be smooth, and jump at its ends.
     most_raise = MOST_RAISE if wanted is None else 1.0
@@ -478,21 +534,21 @@ def _solve_group(
         share.store(solved.at(rows), apart[rows])
 
 
-def _neighbours(
-    every: Array, period: int, shares: Sequence[_Share], order: Rows
-) -> tuple[Rows, Rows, Rows, bool]:
-    """Neighbours of R rows in order of time.
+def _neighbours(every: Array, period: int, frames: Array) -> tuple[Rows, Rows, Rows, bool]:
+    """Neighbours of R rows at increasing frames.
 
     Returns:
         (R,) numbers of rows; (R,) places of the rows before; (R,) places of the rows after; whether the row
         that repeats the first of a loop is there. A place of -1 means no neighbour: rows in which the group
         is inactive separate the rows on either side.
     """
-    frames = np.concatenate([share.batch.frames[share.rows] for share in shares])[order]
+    if len(every) == 1:
+        none = np.array([-1])
+        return np.array([0]), none, none, False
     step = float(np.diff(every).min(initial=np.inf))
     numbers = np.searchsorted(every, frames)
     beside = np.diff(numbers) == 1
-    places = np.arange(len(order))
+    places = np.arange(len(frames))
     before, after = places - 1, places + 1
     before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
     closes = False
@@ -509,21 +565,18 @@ def _neighbours(
 
 def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
     """The rows of a batch as shares of a group; most batches have one."""
-    members = batch.active_of(group)
-    balances = [c for c in members if batch.constraints[c].kind.balances]
-    axes = np.nan_to_num(batch.targets.directions[:, balances])  # NaN where all three count
-    skeleton, constraints = batch.skeleton, [batch.constraints[c] for c in group.members]
-    joints: Rows = np.arange(len(skeleton))
-    if not any(constraint.kind.balances for constraint in constraints):
-        joints = np.array(sorted({j for each in constraints for j in skeleton.chain(each.tip)}))
-        skeleton = skeleton.part(joints.tolist())
+    members, constraints = batch.active_of(group), batch.constraints
+    involved = batch.joints_of(group)
+    joints, skeleton = np.array(involved), batch.skeleton.part(involved)
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
-    keyed = [c for c in members if "max_extension" in batch.targets.keyed.get(c, ())]
-    windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in keyed])
-    windows = windows.reshape(-1, len(batch.frames))
+    at_rows = [lengths]
+    for c in members:
+        if constraints[c].kind.balances:
+            at_rows.append(np.nan_to_num(batch.targets.directions[:, c]))  # NaN where all three count
+        if "max_extension" in batch.targets.keyed.get(c, ()):
+            at_rows.append(has_window(constraints[c], batch.targets, c))
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    is_mixed = list(wanted) != [NO_HELP] * len(wanted)
-    at_rows = lengths, axes, windows.T
+    is_mixed = any(each is not NO_HELP for each in wanted)
     if is_mixed or any((each != each[:1]).any() for each in at_rows):
         alike.clear()
         for k in range(len(batch.frames)):
@@ -532,7 +585,7 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
         first = places[0]
-        scaled = skeleton.with_lengths(lengths[first])  # animated scale
+        scaled = skeleton.with_lengths(lengths[first].tolist())  # animated scale
         yield _Share(group, batch, np.array(places), joints, scaled, wanted[first] or NO_HELP)
 
 
@@ -542,6 +595,8 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
     These are the constraints on bones of the body, and idle ones that share bones with it, as a head with the
     spine. Constraints whose target is where a target of these has taken it are, too.
     """
+    if help == NO_HELP:
+        return ()
     constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
     chains = {c: chain_joints(batch.skeleton, constraints[c]) for c in help.idle if c in others}
@@ -611,7 +666,7 @@ class _Share:
         if helped:
             wanted = self._blended_targets(wanted)
         of_members = {c: goals_of_rows(self.skeleton, batch.constraints[c], wanted, c) for c in self.members}
-        placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
+        placed = [(c, goal) for c, (of_one, _) in of_members.items() for goal in of_one]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
         self.tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
         solver = settings.solver
@@ -633,22 +688,29 @@ class _Share:
             ]
             if self.limbs:
                 placed, goal_settings = self._in_windows(placed, goal_settings)
-        self.placed, goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
+        self.placed, all_goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
             # From root to tip, shared steps to a position and a rotation or pole take hundreds of passes.
-            only_positions = all(isinstance(goal, PositionGoal) for goal in goals)
+            only_positions = all(isinstance(goal, PositionGoal) for goal in all_goals)
             if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
                 solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
-        search = PoseSearch(self.skeleton, goals, solver, moved, alone)
+        search = shared_search(self.skeleton, all_goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
+        scaled, members = self.skeleton, [(c, batch.constraints[c]) for c in self.members]
+
+        def starts() -> Starts:
+            """Other start poses; without a reference to the share, which would outlive its solve then."""
+            of_members = [goals(scaled, constraint, wanted.sample(0, c)) for c, constraint in members]
+            return search.templates(entries, [goal for of_one in of_members for goal in of_one])
+
         self.kind = FrameKind(
             search,
             tuple(goal_targets(goal, wanted, c) for c, goal in placed),
             self.bones,
             batch.sharper * self.tolerances,
-            (lambda: search.templates(entries)) if solver.restarts and not helped else None,
+            starts if solver.restarts and not helped else None,
             goal_settings,
         )
 

@@ -49,12 +49,12 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
     # Joints that nothing moves keep their base poses between solves.
     full[:, still] = bake_frames.base[:, still]
-    influences = joint_influences(bake_frames)
+    influences, located = joint_influences(bake_frames), _base_locations(bake_frames)
     # A slerp may leave limits, and a solve does not touch joints without a goal.
     _hold_limits(bake_frames, full, influences > 0.0)
     rotations = _blended(bake_frames, full, influences)
-    keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations))
-    at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full))
+    keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations, located))
+    at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full, located))
     if bake_frames.tracks is not None:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, keyed, at_full)
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
@@ -113,7 +113,7 @@ def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
     of_joints[:, joints] = influences[:, None]
     rotations, translations = blended.rotations.copy(), blended.translations.copy()
     rotations[:, joints] = _blended(bake_frames, motion.full.rotations, of_joints)[:, joints]
-    shifted, locations = _shifted(bake_frames, of_joints, rotations)
+    shifted, locations = _shifted(bake_frames, of_joints, rotations, _base_locations(bake_frames))
     translations[:, joints] = shifted[:, joints]
     return Motion(rotations, translations, locations)
 
@@ -121,7 +121,10 @@ def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
 def base_motion(bake_frames: BakeFrames) -> Motion:
     """The base poses, with coupled offsets."""
     still = np.zeros(bake_frames.base.shape[:2])
-    return Motion(bake_frames.base, *_shifted(bake_frames, still, bake_frames.base))
+    return Motion(
+        bake_frames.base,
+        *_shifted(bake_frames, still, bake_frames.base, _base_locations(bake_frames)),
+    )
 
 
 def keyed_joints(bake_frames: BakeFrames) -> list[int]:
@@ -170,18 +173,24 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
     return influences
 
 
-def _shifted(bake_frames: BakeFrames, influences: Array, rotations: Array) -> tuple[Array, Array]:
+def _base_locations(bake_frames: BakeFrames) -> Array:
+    """(F, L, 3) what location channels hold in the base poses, without coupled offsets."""
+    return locations_of(bake_frames.shifts, bake_frames.translations[:, list(bake_frames.located)])
+
+
+def _shifted(
+    bake_frames: BakeFrames, influences: Array, rotations: Array, bases: Array
+) -> tuple[Array, Array]:
     """Translations (F, J, 3) and locations (F, L, 3) of rotations (F, J, 4) under (F, J) influences.
 
-    Slides are lerped between solves.
+    Slides are lerped between solves. `bases`: `_base_locations`.
     """
     translations = bake_frames.translations.copy()
-    locations = np.empty((len(bake_frames.frames), len(bake_frames.located), 3))
+    locations = np.empty_like(bases)
     for place, j in enumerate(bake_frames.located):
         slides = [k for k, joint in enumerate(bake_frames.sliding) if joint == j]
         shifts, moved = bake_frames.shifts[:, place], (influences[:, j] > 0.0)[:, None]
-        base = locations_of(shifts, translations[:, j])
-        location = base
+        base = location = bases[:, place]
         for k in slides:
             axis = np.array(bake_frames.slides[k].axis)
             along = base @ axis

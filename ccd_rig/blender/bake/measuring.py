@@ -18,7 +18,7 @@ from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
 from ...skeleton.kinematics import Transform, chain_bend
-from ...solvers.pose_search import PoseSearch
+from ...solvers.pose_search import shared_search
 from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
 from ..properties.constraint_values import Constraint
@@ -27,6 +27,9 @@ from ..solve.methods import chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows, Transforms
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
+
+MEASURED = SolverSettings()
+"""Settings of searches that measure alone."""
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:
@@ -291,10 +294,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     if (lengths != lengths[:1]).any():
         kinds = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
     for alike in (np.flatnonzero(kinds == k) for k in range(int(kinds.max()) + 1)):
-        skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]])
+        skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]].tolist())
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
-        search = PoseSearch(skeleton, goals, SolverSettings())  # the one that has solved them, in most bakes
+        search = shared_search(skeleton, goals, MEASURED)
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles

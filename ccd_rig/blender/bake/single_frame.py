@@ -27,7 +27,7 @@ from ..rig.bone_space import nearest_rotation, with_channels
 from ..scene import evaluation
 from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
-from ..solve.methods import FrameSolveSettings, whole_chain
+from ..solve.methods import FrameSolveSettings, SolvedGroups, whole_chain
 from ..solve.planting import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders
@@ -58,7 +58,10 @@ class SolvedFrame(NamedTuple):
 
 
 def settings_of(
-    armature_object: bpy.types.Object, scene: bpy.types.Scene, solver: SolverSettings | None = None
+    armature_object: bpy.types.Object,
+    scene: bpy.types.Scene,
+    solver: SolverSettings | None = None,
+    memory: SolvedGroups | None = None,
 ) -> FrameSolveSettings:
     """Settings for the solve of a single frame.
 
@@ -66,12 +69,13 @@ def settings_of(
         armature_object: the original object.
         scene: gives the time of keys.
         solver: position tolerance in world metres; None for the armature's own.
+        memory: of solves of the same constraints with these settings.
     """
     chosen = solver or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if chosen.restarts else ()
     reference = start.reference_from(armature_object, frame_selection.key_time(scene))
     # The error reduction of a bake, so that both lead to equal poses.
-    return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference)
+    return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference, memory=memory)
 
 
 def solve_sample(
@@ -94,6 +98,8 @@ def solve_sample(
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
+    if settings.memory is not None:
+        settings.memory.begin_frame()
     based = start.before_solve(armature_object, samples, _returning(armature_object, ready, samples))
     reference = None if settings.reference is None else settings.reference(based)
     bake_frames = BakeFrames.of(based, ready.constraints, samples.frames, reference, samples)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import bpy
@@ -29,6 +30,8 @@ SWITCHES = {
     LOCATION: tuple(f"use_{end}_{axis}" for end in ("min", "max") for axis in "xyz"),
 }
 BOUNDS = tuple((f"min_{axis}", f"max_{axis}") for axis in "xyz")
+_LOWER, _UPPER = (attrgetter(*names) for names in zip(*BOUNDS, strict=True))
+_SWITCHED = {name: attrgetter(*switches) for name, switches in SWITCHES.items()}
 
 Place = tuple[str, str]
 """Address of a clamp: name of its bone, and `ROTATION` or `LOCATION`."""
@@ -58,15 +61,13 @@ def clamps_of(armature_object: Any) -> Iterator[tuple[Any, Any]]:
 
 def kind_of(constraint: Any) -> str:
     """Return `ROTATION` or `LOCATION` for a clamp, empty for any other constraint."""
-    if not constraint.name.startswith(ROTATION):
-        return ""
     name = TYPES.get(constraint.type, "")
     is_clamp = (
         name
         and constraint.name.startswith(name)
         and constraint.owner_space == "LOCAL"
-        and all(getattr(constraint, switch) for switch in SWITCHES[name])
-        and all(getattr(constraint, lower) == getattr(constraint, upper) for lower, upper in BOUNDS)
+        and all(_SWITCHED[name](constraint))
+        and _LOWER(constraint) == _UPPER(constraint)
     )
     return name if is_clamp else ""
 
@@ -79,7 +80,7 @@ def rotation_clamp(rotation: Quaternion) -> Values:
 def shown_rotations(armature_object: Any) -> dict[str, Quaternion]:
     """Return the rotations relative to rest that clamps show, by bone."""
     return {
-        bone.name: Euler([getattr(clamp, lower) for lower, _ in BOUNDS], "XYZ").to_quaternion()
+        bone.name: Euler(_LOWER(clamp), "XYZ").to_quaternion()
         for bone, clamp in clamps_of(armature_object)
         if kind_of(clamp) == ROTATION and clamp.influence > 0.0
     }
@@ -151,10 +152,10 @@ def _clamp(pose_bone: Any, name: str, values: Values) -> bool:
         constraint, changed = _add(pose_bone, name), True
     elif constraint.influence != 1.0:
         constraint.influence, changed = 1.0, True
-    for value, (lower, upper) in zip(values, BOUNDS, strict=True):
-        if getattr(constraint, lower) != value or getattr(constraint, upper) != value:
-            setattr(constraint, lower, value)
-            setattr(constraint, upper, value)
+    for bounds, *present, value in zip(BOUNDS, _LOWER(constraint), _UPPER(constraint), values, strict=True):
+        if present != [value, value]:
+            for bound in bounds:
+                setattr(constraint, bound, value)
             changed = True
     return changed
 

@@ -33,8 +33,22 @@ Values = Mapping[str, NDArray[Any]]
 
 Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
 
-TYPES = {"rotation_mode": np.int32}
-"""Types of the properties that are not float32."""
+SWITCHES = (
+    "lock_rotation",
+    "lock_rotation_w",
+    "lock_rotations_4d",
+    "lock_location",
+    "use_connect",
+    "use_inherit_rotation",
+    "use_local_location",
+)
+TYPES: Mapping[str, Any] = {
+    "rotation_mode": np.int32,
+    "inherit_scale": np.uint8,
+    **dict.fromkeys(SWITCHES, np.bool_),
+}
+"""Types in which Blender has the properties that are not float32: it copies them, others it converts one by
+one."""
 
 
 def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:

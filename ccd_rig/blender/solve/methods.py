@@ -6,7 +6,7 @@ Goals are in armature space. Softness eases targets, so that limbs ease into str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -40,18 +40,27 @@ from ..scene.targets import TargetRows
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     """Joints that the constraint moves, root first; without the body that may help."""
-    chain, locked = skeleton.chain(constraint.tip, constraint.chain_length), skeleton.locked
-    return tuple([j for j in chain if j not in locked])
+    tip, length = constraint.tip, constraint.chain_length
+
+    def joints() -> tuple[int, ...]:
+        return tuple([j for j in skeleton.chain(tip, length) if j not in skeleton.locked])
+
+    return skeleton.original.computed_once(("chain", tip, length), joints)
 
 
 def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     """Joints above the chain that help where it misses its target, root first."""
     if not constraint.body_length:
         return ()
-    chain = skeleton.chain(constraint.tip, constraint.body_length)
-    alone = skeleton.chain(constraint.tip, constraint.chain_length)
-    body, joints = chain[: len(chain) - len(alone)], skeleton.joints
-    return tuple(j for j in body if not joints[j].locked and joints[j].name not in constraint.body_still)
+
+    def body() -> tuple[int, ...]:
+        chain = skeleton.chain(constraint.tip, constraint.body_length)
+        alone = skeleton.chain(constraint.tip, constraint.chain_length)
+        above, joints = chain[: len(chain) - len(alone)], skeleton.joints
+        return tuple(j for j in above if not joints[j].locked and joints[j].name not in constraint.body_still)
+
+    key = constraint.tip, constraint.chain_length, constraint.body_length, constraint.body_still
+    return skeleton.original.computed_once(("body", *key), body)
 
 
 def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -95,9 +104,10 @@ def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> l
 def goals_of_rows(
     skeleton: Skeleton, constraint: Constraint, targets: TargetRows, c: int
 ) -> tuple[list[Goal], GoalSettings]:
-    """The goals of a constraint at the first of R frames, and their settings at each of them.
+    """The goals of a constraint, with targets of any frame, and their settings at each of R frames.
 
-    It has a reach window at all of them or none (`has_window`). Settings are one row where none is keyed.
+    It has a reach window at all of them or none (`has_window`). Settings are one row where none is keyed; the
+    goals of such a constraint are made once.
 
     Args:
         targets: at the frames.
@@ -105,12 +115,17 @@ def goals_of_rows(
     Raises:
         RigError: see `goals`.
     """
-    first = goals(skeleton, constraint, targets.sample(0, c))
-    if c not in targets.keyed:
+    if c in targets.keyed:
+        keyed = [targets.settings(k, c) for k in range(len(targets.points))]
+        known = {each: goals(skeleton, constraint, targets.sample(k, c)) for k, each in enumerate(keyed)}
+        return known[keyed[0]], GoalSettings.of([known[each] for each in keyed])
+
+    def made() -> tuple[list[Goal], GoalSettings]:
+        first = goals(skeleton, constraint, targets.sample(0, c))
         return first, GoalSettings.of([first])
-    keyed = [targets.settings(k, c) for k in range(len(targets.points))]
-    known = {each: goals(skeleton, constraint, targets.sample(k, c)) for k, each in enumerate(keyed)}
-    return first, GoalSettings.of([known[each] for each in keyed])
+
+    axis = targets.directions[0, c].tobytes() if constraint.kind.balances else b""
+    return skeleton.shape.computed_once(("goals", constraint, axis), made)
 
 
 def has_window(constraint: Constraint, targets: TargetRows, c: int) -> Mask:
@@ -207,6 +222,11 @@ def groups(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
     Chains are paths, so of two groups without a common joint at most one carries the other. A balance
     involves all joints that carry mass.
     """
+    key = "groups", tuple(constraints), tuple(active)
+    return skeleton.original.computed_once(key, lambda: _groups(skeleton, constraints, active))
+
+
+def _groups(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]) -> list[Group]:
     group_of: dict[int, tuple[set[int], list[int]]] = {}  # by joint
     for c in active:
         joints = _moved(skeleton, constraints, active, c)
@@ -245,6 +265,42 @@ Reference: TypeAlias = Callable[[Samples], Array]
 """Gives the reference poses of R frames: (R, J, 4) rotations."""
 
 
+class SolvedGroup(NamedTuple):
+    """The solution of a group at a frame."""
+
+    rotations: Array  # (J, 4) of the group's joints
+    translations: Array  # (J, 3)
+    states: dict[int, str]  # constraint -> status
+    skeleton: Skeleton  # keeps the object that the key names
+
+
+class SolvedGroups:
+    """Solutions of groups at the last frame that was solved, by their inputs.
+
+    A group whose constraints, base poses, targets and other inputs are equal to the bit is not solved again:
+    in a drag only groups that the target moves are.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[Hashable, SolvedGroup] = {}
+        self._present: dict[Hashable, SolvedGroup] = {}
+
+    def begin_frame(self) -> None:
+        """Forget solutions that the last frame had no use for."""
+        self._before, self._present = self._present, {}
+
+    def get(self, key: Hashable) -> SolvedGroup | None:
+        """The solution from equal inputs."""
+        solved = self._present.get(key) or self._before.get(key)
+        if solved is not None:
+            self._present[key] = solved
+        return solved
+
+    def put(self, key: Hashable, solved: SolvedGroup) -> None:
+        """Remember a solution."""
+        self._present[key] = solved
+
+
 @dataclass(frozen=True)
 class FrameSolveSettings:
     """Settings of the solves of all frames."""
@@ -254,6 +310,7 @@ class FrameSolveSettings:
     poses: Sequence[PoseEntry] = ()  # the pose library; entries for other bones are left out
     reference: Reference | None = None  # gives reference poses
     smoothness: float = 0.0  # weight of changes between frames, see `solvers.motion`
+    memory: SolvedGroups | None = None  # of Live, which solves the present frame again and again
 
 
 # Softness ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton, Slide
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.pose_search import PoseSearch, stored_targets
+from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.problem_tables import stored_targets
 from ccd_rig.solvers.solve import solve
 
 FOOT = Vector((0.1, 0.0, 0.0))
