@@ -222,7 +222,8 @@ def _continued(
         places = [place, place + way * frame][::way] if is_sloped else [place]
         there = np.array([fcurve.evaluate(each) if len(times) else still for each in places], np.float64)
         added = _fresh(np.column_stack((np.array(places), there)), "LINEAR")
-        if way < 0 or not is_sloped:  # a constant last key would hold, not slope
+        # A constant last key would hold.
+        if way < 0 or not is_sloped:
             added["interpolation"][-1] = line
         return added, np.zeros(len(places), np.bool_)
     near = int(side[-1 if way < 0 else 0])

@@ -64,6 +64,7 @@ def test_actions_in_use_and_idle_ones(channels):
 def test_of_several_slots_that_of_the_same_name_counts(channels, errors):
     first, second, third = (rigs.empty(name) for name in ("First", "Second", "Third"))
     action = key(first, "location", 1, name="Shared")
+    assert {curve.data_path for curve in channels.fcurves_for(action, third)} == {"location"}  # it is alone
     second.animation_data_create().action = action
     if channels.has_slots():
         second.animation_data.action_slot = action.slots.new("OBJECT", second.name)
