@@ -297,7 +297,8 @@ def _split(keys: Keys, row: int, frame: float) -> NDArray[Any] | None:
     """Split the Bezier curve after a key at a frame, by de Casteljau's algorithm.
 
     Returns:
-        The points (2, 4, 2) of both halves; None where Blender would shorten a handle of theirs.
+        The points (2, 4, 2) of both halves; None where Blender would shorten a handle of theirs, or one of
+        the curve's points away from its other key.
     """
     fields = (("co", row), ("handle_right", row), ("handle_left", row + 1), ("co", row + 1))
     a, b, c, d = (keys[field][index].astype(np.float64) for field, index in fields)
@@ -307,8 +308,6 @@ def _split(keys: Keys, row: int, frame: float) -> NDArray[Any] | None:
         b = a + (b - a) * length / abs(b[0] - a[0])
     if abs(d[0] - c[0]) > length:
         c = d + (c - d) * length / abs(d[0] - c[0])
-    if not (a[0] <= b[0] and c[0] <= d[0]):  # a handle points away: frames may occur several times
-        return None
     low, high = 0.0, 1.0
     for _ in range(60):
         t = 0.5 * (low + high)
