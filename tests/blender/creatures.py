@@ -210,6 +210,17 @@ def shark():
     )
 
 
+def ray():
+    """Flat, on the ground: its fins are as low as its body."""
+    return creature(
+        ("Body", "", (0, 0, 0.2)),
+        *row("Spine", "Body", (0, -0.3, 0.2), (0, -0.6, 0.2)),
+        ("Head", "Spine_2", (0, -0.9, 0.2)),
+        *row("Tail", "Body", *((0, 0.3 * k, 0.2) for k in range(1, 5))),
+        *row("Fin_L", "Spine_1", (0.2, -0.3, 0.2), (0.6, -0.3, 0.2), (1.0, -0.2, 0.2)),
+    )
+
+
 def monster():
     """A beast on two legs that leans forwards: arms with claws, a tail, and heels up in the air."""
     arm = row("Arm_L", "Spine_3", (0.25, -0.5, 1.8), (0.4, -0.6, 1.5), (0.4, -0.85, 1.3))

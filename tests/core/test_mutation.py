@@ -84,7 +84,17 @@ def test_each_part_has_sources_and_tests():
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "name"), [(3, ""), (10, "bent"), (17, "bent"), (26, "Bone"), (29, "Bone.turn"), (34, "kept")]
+)
+def test_the_function_around_a_line(line, name):
+    assert mutation.function_of(SOURCE, line) == name
+
+
 def test_each_reason_is_about_a_line_that_there_is():
+    """In its file and its function: a line of the same text elsewhere is no answer."""
     for each in json.loads(mutation.HARMLESS.read_text(encoding="utf-8")):
-        lines = {line.strip() for line in Path(ROOT, each["file"]).read_text(encoding="utf-8").splitlines()}
-        assert each["was"] in lines and each["was"] != each["mutant"] and each["reason"], each
+        source = Path(ROOT, each["file"]).read_text(encoding="utf-8")
+        places = [k for k, line in enumerate(source.splitlines(), 1) if line.strip() == each["was"]]
+        assert each["function"] in {mutation.function_of(source, place) for place in places}, each
+        assert each["was"] != each["mutant"] and each["reason"], each

@@ -349,9 +349,11 @@ def every_bag(datablock: bpy.types.ID) -> list[tuple[Any, Any]]:
     pairs += [(strip.action, _bag_of_strip(strip)) for strip in _every_strip(animation)]
     aside = animation.action_tweak_storage
     if aside is not None:
-        slots = aside.slots if has_slots() else ()
-        slot = next((s for s in slots if s.handle == animation.action_slot_handle_tweak_storage), None)
-        pairs.append((aside, _bag_of_slot(aside, slot) if has_slots() else aside))
+        bag = aside
+        if has_slots():
+            handle = animation.action_slot_handle_tweak_storage
+            bag = _bag_of_slot(aside, next((slot for slot in aside.slots if slot.handle == handle), None))
+        pairs.append((aside, bag))
     return list({bag.as_pointer(): (action, bag) for action, bag in pairs if bag is not None}.values())
 
 

@@ -216,12 +216,13 @@ def _continued(
     place, side = edge + way * frame, np.flatnonzero(kept & (way * times > way * edge))
     line = _CONSTANT if interpolation == "CONSTANT" else _LINEAR
     if old is None or not len(side):
-        is_sloped = fcurve.extrapolation == "LINEAR" and len(times) > 0
+        is_sloped = fcurve.extrapolation == "LINEAR"
         if (still is None and not is_sloped) or any(not each.mute for each in fcurve.modifiers):
             return None  # the modifier Cycles would repeat more frames
-        places = [place, place + way * frame][: 2 if is_sloped else 1][::way]
+        places = [place, place + way * frame][::way] if is_sloped else [place]
         there = np.array([fcurve.evaluate(each) if len(times) else still for each in places], np.float64)
         added = _fresh(np.column_stack((np.array(places), there)), "LINEAR")
+        # A constant last key would hold.
         if way < 0 or not is_sloped:
             added["interpolation"][-1] = line
         return added, np.zeros(len(places), np.bool_)
@@ -254,8 +255,6 @@ def _continued(
         return None  # before and after
     if pieces is None:
         added = _fresh(np.array([(place, beside[0])]), "CONSTANT" if kind == _CONSTANT else "LINEAR")
-        if way < 0:
-            keys["interpolation"][last] = _LINEAR
     else:
         knots = np.concatenate((pieces[:, 0], pieces[-1:, 3]))
         left, right = np.concatenate((knots[:1], pieces[:, 2])), np.concatenate((pieces[:, 1], knots[-1:]))
@@ -265,12 +264,13 @@ def _continued(
         added["handle_left_type"][:] = added["handle_right_type"][:] = _FREE
         keys[handle][last] = right[0] if way < 0 else left[-1]
         _unlink(keys, last, way, _FREE if halves is None else _ALIGNED)
-        if way < 0:
-            keys["interpolation"][last], added["interpolation"][-1] = _BEZIER, line
+    if way < 0:
+        keys["interpolation"][last] = _LINEAR if pieces is None else _BEZIER
+        added["interpolation"][-1] = line
     is_line = keys["interpolation"][last, 0] == _LINEAR  # whose slope beyond the key its neighbour gives
     if is_line and not (kind == old["interpolation"][near, 0] == _LINEAR):
         rest += _slope(fcurve, keys, way, frame)
-    return _in_a_row([(added, np.full(len(added["co"]), pieces is not None)), *rest][::way])
+    return _in_a_row([(added, np.zeros(len(added["co"]), np.bool_)), *rest][::way])
 
 
 def _slope(fcurve: bpy.types.FCurve, keys: Keys, way: int, frame: float) -> list[_Rows]:
@@ -297,7 +297,8 @@ def _split(keys: Keys, row: int, frame: float) -> NDArray[Any] | None:
     """Split the Bezier curve after a key at a frame, by de Casteljau's algorithm.
 
     Returns:
-        The points (2, 4, 2) of both halves; None where Blender would shorten a handle of theirs.
+        The points (2, 4, 2) of both halves; None where Blender would shorten a handle of theirs, or one of
+        the curve's points away from its other key.
     """
     fields = (("co", row), ("handle_right", row), ("handle_left", row + 1), ("co", row + 1))
     a, b, c, d = (keys[field][index].astype(np.float64) for field, index in fields)
@@ -307,8 +308,6 @@ def _split(keys: Keys, row: int, frame: float) -> NDArray[Any] | None:
         b = a + (b - a) * length / abs(b[0] - a[0])
     if abs(d[0] - c[0]) > length:
         c = d + (c - d) * length / abs(d[0] - c[0])
-    if not (a[0] <= b[0] and c[0] <= d[0]):  # a handle points away: frames may occur several times
-        return None
     low, high = 0.0, 1.0
     for _ in range(60):
         t = 0.5 * (low + high)

@@ -231,7 +231,6 @@ def repeated_bones(armature_object: bpy.types.Object, keyed: Sequence[tuple[str,
 
 # Strips ----------------------------------------------------------------------------------------------------
 
-SHORTEST = 0.1  # [frames] shortest strip that Blender does not lengthen; one baked frame needs it
 MARGIN = 10000.0  # [frames] added at both ends of a strip whose action extrapolates
 
 
@@ -291,7 +290,7 @@ def add_strip(
     track = tracks.new()
     undo.callback(tracks.remove, track)
     track.name = action.name
-    strip = channels.strip_of(track, action, slot, span[0], max(span[1], span[0] + SHORTEST))
+    strip = channels.strip_of(track, action, slot, *span)
     strip.blend_type, strip.extrapolation = blend, extrapolation
     strip.use_auto_blend = False
     return strip
@@ -591,7 +590,7 @@ def _write_new(
     action = old.copy() if old is not None and is_copy else bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     if action.override_library is not None:  # a copied override would refuse new keys
-        action = action.make_local(clear_liboverride=True)
+        action = action.make_local()
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
@@ -627,9 +626,8 @@ def _write_in_place(
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
     yield from _fill(armature_object, channels.ensure_bag(action, slot, undo), keys, span, frame, undo)
-    if old_slot != slot:
-        undo.callback(channels.assign, armature_object, action, old_slot)
-        channels.assign(armature_object, action, slot)
+    undo.callback(channels.assign, armature_object, action, old_slot)
+    channels.assign(armature_object, action, slot)
     action.update_tag()
     return action
 

@@ -134,6 +134,31 @@ def test_a_dragon_stands_on_its_legs_not_on_its_feathers(ext):
     assert (figure.bones("head"), figure.bones("hips")) == (("Head",), ("Hips",))
 
 
+def test_a_dragon_without_names_stands_on_its_legs_too(ext):
+    """Its ground is that of its feet: by its feathers' it had none of them there."""
+    roles = ext.module("ccd_rig.blender.figures.recognition")
+    bones, back = nameless(roles.rest_bones(rigs.armature(creatures.dragon())))
+    figure = roles.recognise(bones)
+    told = {back[name]: words for name, words in words_of(figure).items()}
+    assert figure.kind == "quadruped"
+    assert (told["Back_Leg_Ankle_L"], told["Front_Leg_Ankle_R"]) == ("left foot", "right front foot")
+    assert (told["Wing_4_L"], told["Wing_1_R"]) == ("left wing 4", "right wing")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_fins_of_a_flat_fish_are_no_legs_though_they_end_on_the_ground(ext, named):
+    """They begin there too."""
+    roles = ext.module("ccd_rig.blender.figures.recognition")
+    bones = roles.rest_bones(rigs.armature(creatures.ray()))
+    back = {bone.name: bone.name for bone in bones}
+    if not named:
+        bones, back = nameless(bones)
+    figure = roles.recognise(bones)
+    told = {back[name]: words for name, words in words_of(figure).items()}
+    assert figure.kind == "fish"
+    assert (told["Body"], told["Head"], told["Fin_3_L"]) == ("hips", "head", "left wing 3")
+
+
 def test_the_head_of_a_shark_is_in_front_and_its_root_no_hips(ext):
     figure = figure_of(ext, creatures.shark())
     assert figure.kind == "fish"

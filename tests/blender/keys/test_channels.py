@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -104,16 +105,19 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
         if path[0] not in written:
             assert after[path] == old
             continue
+        for near, far in pairwise(after[path]):
+            assert far[0][0] - near[0][0] > 0.01  # [frames] nearer ones are one key to Blender
         kept = [key for key in old if not span[0] <= key[0][0] <= span[1]]
         assert {key[0] for key in kept} <= {key[0] for key in after[path]}
         far = [key for key in kept if key[0][0] not in (nearest(kept, span, -1), nearest(kept, span, 1))]
         assert set(far) <= set(after[path])
-        curves[path].update()  # as Blender does when an animator moves a key
-        for frame, value in zip(outside, played[path], strict=True):
-            if not holds[frame > span[0]]:
-                is_near = nearest(kept, span, -1) <= frame <= nearest(kept, span, 1)
-                now = curves[path].evaluate(frame)
-                assert not is_near or now == pytest.approx(value, abs=20 * FLOAT32), (path, frame)
+        beside = nearest(kept, span, -1), nearest(kept, span, 1)
+        for is_updated in (False, True):  # as Blender does when an animator moves a key
+            for frame, value in zip(outside, played[path], strict=True):
+                if not holds[frame > span[0]] and (not is_updated or beside[0] <= frame <= beside[1]):
+                    now = curves[path].evaluate(frame)
+                    assert now == pytest.approx(value, abs=20 * FLOAT32), (path, frame)
+            curves[path].update()
         assert [key[0][0] for key in after[path] if span[0] <= key[0][0] <= span[1]] == frames
     assert_keys_play(armature_object, keys)
     if destination == "NEW_ACTION":
@@ -125,6 +129,97 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
         assert action.name == old_name
         assert not action.use_fake_user
         assert len(bpy.data.actions) == 1
+
+
+def location_keys(writing, span, values, interpolation="LINEAR"):
+    """Keys of the location of the bone "upper", all three components alike."""
+    frames = np.linspace(*span, len(values))
+    return [keys_of(writing, "upper", "location", frames, np.array([values] * 3).T, interpolation)]
+
+
+def upper_curve(channels, armature_object):
+    return curves_by_path(channels, armature_object)['pose.bones["upper"].location', 0]
+
+
+def key_location(armature_object, keys):
+    for frame, value in keys:
+        armature_object.pose.bones["upper"].location = (value,) * 3
+        armature_object.pose.bones["upper"].keyframe_insert("location", frame=frame)
+
+
+def test_curves_of_new_keys_are_the_same_whatever_is_beside_them(channels, writing):
+    """Also once Blender has computed handles anew; their ends would lean towards the frames beside."""
+    alone, beside = make_armature(bones=("upper",)), make_armature("Beside", bones=("upper",))
+    key_location(beside, ((0, 0.0), (40, 3.0)))
+    played = []
+    for each in (alone, beside):
+        keys = location_keys(writing, (10, 22), (1.0, 2.0, 0.5, 1.0), "BEZIER")
+        destination = writing.Destination.NEW_ACTION
+        write_keys(writing, each, keys, destination, (10, 22), "Baked")
+        curve = upper_curve(channels, each)
+        for _ in range(2):
+            played.append([curve.evaluate(frame) for frame in np.arange(10.0, 22.1, 0.25)])
+            curve.update()
+    assert all(each == pytest.approx(played[0], abs=FLOAT32) for each in played)
+
+
+@pytest.mark.parametrize("interpolation", ["BEZIER", "SINE", "LINEAR", "CONSTANT"])
+def test_new_keys_lead_straight_from_the_frames_beside_them(channels, writing, interpolation):
+    armature_object = make_armature(bones=("upper",))
+    key_location(armature_object, ((0, 0.0), (40, 3.0)))
+    for curve in channels.fcurves_of(armature_object):
+        for key in curve.keyframe_points:
+            key.interpolation = interpolation
+    keys = location_keys(writing, (10, 20), (5.0, 7.0))
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (10, 20), "Baked")
+    curve = upper_curve(channels, armature_object)
+    for edge, way in ((10, -1), (20, 1)):
+        if (interpolation, way) == ("CONSTANT", -1):  # the key before holds on
+            continue
+        ends = curve.evaluate(edge), curve.evaluate(edge + way)
+        assert curve.evaluate(edge + 0.5 * way) == pytest.approx(sum(ends) / 2, abs=FLOAT32)
+
+
+def test_keys_in_a_range_go_though_new_ones_do_not_reach_its_ends(channels, writing):
+    armature_object = make_armature(bones=("upper",))
+    key_location(armature_object, [(frame, 0.1 * frame) for frame in (4, 5, 9, 15, 16)])
+    keys = location_keys(writing, (7, 12), (5.0, 7.0))
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+    points = upper_curve(channels, armature_object).keyframe_points
+    assert [point.co[0] for point in points] == [4, 7, 12, 16]
+
+
+SHAPES = {  # handles of a curve from frame 2 to 30, frames and values from its keys
+    "long to the right": ((60.0, 2.0), (-10.0, 0.0)),
+    "long to the left": ((10.0, 0.0), (-45.0, -2.0)),
+    "long both ways": ((50.0, 1.0), (-50.0, -3.0)),
+    "backwards to the left": ((-4.0, 1.0), (-10.0, 0.0)),
+    "backwards to the right": ((10.0, 1.0), (4.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("frame", [1.0, 0.5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curves_with_odd_handles_play_on_beside_a_range(channels, writing, shape, frame):
+    """Blender shortens handles that reach beyond the other key; others lead away from it."""
+    armature_object = make_armature(bones=("upper",))
+    key_location(armature_object, ((2, 0.3), (30, 1.0)))
+    for curve in channels.fcurves_of(armature_object):
+        first, last = curve.keyframe_points
+        first.handle_right_type = last.handle_left_type = "FREE"
+        right, left = SHAPES[shape]
+        first.handle_right = (2.0 + right[0], 0.3 + right[1])
+        last.handle_left = (30.0 + left[0], 1.0 + left[1])
+    curve = upper_curve(channels, armature_object)
+    frames = [k for k in np.arange(2.0, 30.1, frame) if not 12 <= k <= 16]
+    before = [curve.evaluate(k) for k in frames]
+    keys = location_keys(writing, (12, 16), (5.0, 7.0))
+    current = writing.Destination.CURRENT_ACTION
+    write_keys(writing, armature_object, keys, current, (12, 16), "Baked", frame=frame)
+    curve = upper_curve(channels, armature_object)
+    assert [curve.evaluate(k) for k in frames] == pytest.approx(before, abs=1e-5)
+    if "long to" in shape:  # which is split as other curves are
+        assert [key.co[0] for key in curve.keyframe_points] == [2, 12 - frame, 12, 16, 16 + frame, 30]
 
 
 def nearest(kept, span, way):
@@ -228,6 +323,8 @@ def test_keys_of_a_property_are_steps(channels, writing, interpolation, extrapol
     curve = curves_by_path(channels, armature_object)[path, 0]
     assert [curve.evaluate(frame) for frame in outside] == pytest.approx(before, abs=1e-5)
     assert {curve.evaluate(frame) for frame in np.arange(span[0], span[1] + 0.9, 0.25)} == {3.0}
+    held = [curve.evaluate(span[0] - part) for part in (1.0, 0.75, 0.25)]
+    assert held == [held[0]] * 3, "the frame before is held as well"
 
 
 EASINGS = ("SINE", "QUAD", "CUBIC", "QUART", "QUINT", "EXPO", "CIRC", "BACK", "BOUNCE", "ELASTIC")
@@ -493,18 +590,21 @@ def test_a_handle_at_frame_0_keeps_the_curve(channels, writing):
         ("BEZIER LINEAR", (50, 60)),
         ("CONSTANT LINEAR", (50, 60)),
         ("SINE LINEAR", (50, 60)),
+        ("BEZIER LINEAR LINEAR", (50, 60)),
+        ("LINEAR LINEAR BEZIER", (50, 60)),
     ],
 )
 def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, interpolation, span):
     """Blender takes the slope beyond a linear end key from its neighbour, which may be a new key."""
     armature_object = make_armature()
     bone = armature_object.pose.bones["upper"]
-    for frame, value in ((1, 0.1), (100, 0.9)):
+    kinds = interpolation.split()
+    for frame, value in ((1, 0.1), *((49, 0.7) for _ in kinds[2:]), (100, 0.9)):
         bone.location = (value,) * 3
         bone.keyframe_insert("location", frame=frame)
     for curve in channels.fcurves_of(armature_object):
         curve.extrapolation = "LINEAR"
-        for key, kind in zip(curve.keyframe_points, [*interpolation.split()] * 2, strict=False):
+        for key, kind in zip(curve.keyframe_points, kinds * 2, strict=False):
             key.interpolation = kind
     frames = [frame for frame in range(-40, 140, 3) if not span[0] <= frame <= span[1]]
     path = 'pose.bones["upper"].location'
@@ -513,6 +613,8 @@ def test_linear_extrapolation_goes_on_with_the_same_slope(channels, writing, int
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, span, "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
     assert [curve.evaluate(frame) for frame in frames] == pytest.approx(before, abs=1e-4)
+    if span == (50, 60) and interpolation in ("LINEAR", "BEZIER LINEAR LINEAR"):  # none beyond the ends
+        assert [key.co[0] for key in curve.keyframe_points] == [1, 49, 50, 60, 61, 100]
 
 
 @pytest.mark.parametrize("interpolation", ["BEZIER", "SINE", "LINEAR"])

@@ -144,6 +144,7 @@ def test_failure_at_the_swap(channels, writing, monkeypatch, start, done):
         ({"frames": np.array([5, np.inf])}, ["upper", "rotation_quaternion", "finite"]),
         ({"frames": np.array([15, 5])}, ["upper", "increase"]),
         ({"frames": np.array([5, 5.001])}, ["upper", "increase"]),
+        ({"frames": np.array([5, 5 + 5 * 2**-9])}, ["upper", "increase"]),  # 0.00977
         ({"frames": np.array([4, 15])}, ["upper", "outside 5 to 15"]),
     ],
 )
@@ -151,7 +152,7 @@ def test_unusable_keys(writing, errors, destination, changes, words):
     [armature_object] = rich_action()
     before = whole_state(armature_object)
     first, second = keys_for(writing, [5, 15], bones=('lo"wer', "upper"))
-    keys = [first, replace(second, **changes)]
+    keys = [first, replace(first), replace(second, **changes)]
     with pytest.raises(errors.InvalidInput) as caught:
         write_keys(writing, armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
     assert all(word in str(caught.value) for word in words), str(caught.value)

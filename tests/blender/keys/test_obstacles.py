@@ -188,6 +188,7 @@ def test_keys_beyond_the_turn_of_a_cycle_are_refused(channels, writing, errors, 
         write_keys(writing, *arguments)
         assert_keys_play(armature_object, keys)
         assert writing.repeated_bones(armature_object, [("upper", "rotation_quaternion")]) == ["upper"]
+        assert writing.repeated_bones(armature_object, [('lo"wer', "rotation_quaternion")]) == []
         for curve in channels.fcurves_of(armature_object):
             assert curve.evaluate(span[1] - 0.5 + 36) == pytest.approx(
                 curve.evaluate(span[1] - 0.5), abs=1e-6

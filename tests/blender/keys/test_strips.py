@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from keyed import keys_of, write_keys
+from keyed import keys_of, link, write_keys
 from mathutils import Matrix, Quaternion
 from whole_file import differences, dump
 
@@ -155,6 +155,8 @@ def test_it_replaces_in_its_range_and_nowhere_else(writing, channels, rig, start
     action, turns = write(writing, rig)
     assert rig.animation_data.action is None
     assert rig.animation_data.nla_tracks[-1].strips[0].action == action
+    strips = [strip for track in rig.animation_data.nla_tracks for strip in track.strips]
+    assert not any(each.use_animated_influence for each in strips if each.influence == 1.0)
     after = shown(rig)
     for frame in FRAMES:
         if not START <= frame <= END:
@@ -318,6 +320,32 @@ def test_times_of_keys_are_those_of_strips_that_play(channels, rig):
     strips[0].strip_time = 1.0
     strips[0].keyframe_insert("strip_time", frame=25)
     assert times() == [[25.0]]
+
+
+def test_strips_inside_meta_strips_play_too(channels, rig):
+    """Two strips at 20 and 40, the second muted."""
+    for frame in (1, 4, 11):
+        rig.keyframe_insert("location", index=0, frame=frame)
+    animation = rig.animation_data
+    action, track = animation.action, animation.nla_tracks.new()
+    first, second = (track.strips.new("Strip", start, action) for start in (20, 40))
+    animation.action, first.select, second.select = None, True, True
+    window = bpy.context.window_manager.windows[0]
+    area = window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
+        assert bpy.ops.nla.meta_add() == {"FINISHED"}
+    (meta,) = track.strips
+    assert [strip.type for strip in track.strips] == ["META"]
+    assert [curve.data_path for curve in channels.strip_fcurves(meta)] == ["location"] * 2
+    assert [action for action, _ in channels.every_bag(rig)] == [action]
+
+    def times():
+        return [each.tolist() for each in channels.strip_key_times(animation, lambda _: True)]
+
+    assert times() == [[20.0, 23.0, 30.0], [40.0, 43.0, 50.0]]
+    meta.strips[1].mute = True
+    assert times() == [[20.0, 23.0, 30.0]]
 
 
 def test_what_stands_in_the_way(ext, writing, channels, rig):
@@ -506,6 +534,111 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
         writing.write_in_place(rig, [replace(keys[0], path="delta_location")], undo)
 
 
+def tweaked(thing):
+    track = thing.animation_data.nla_tracks[0]
+    thing.animation_data.action, track.strips[0].select = None, True
+    thing.animation_data.nla_tracks.active = track
+    thing.animation_data.use_tweak_mode = True
+
+
+def solo(thing):
+    thing.animation_data.nla_tracks[0].is_solo = True
+
+
+def solo_and_empty(thing):
+    """Without a strip in the track that plays."""
+    track = thing.animation_data.nla_tracks[0]
+    track.strips.remove(track.strips[0])
+    track.is_solo = True
+
+
+def added(thing):
+    thing.animation_data.action_blend_type = "ADD"
+
+
+def weak(thing):
+    thing.animation_data.action_influence = 0.25
+
+
+def growing(thing):
+    """The strip plays where the action, which ends with its keys, has none yet."""
+    thing.animation_data.action_extrapolation = "NOTHING"
+
+
+def shared(thing):
+    other = rigs.empty("Second Lamp")
+    other.animation_data_create().action = thing.animation_data.action
+    if hasattr(other.animation_data, "action_slot"):
+        other.animation_data.action_slot = thing.animation_data.action_slot
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (tweaked, "'Lamp': an NLA strip is being tweaked"),
+        (solo, "'Lamp': an NLA track is solo"),
+        (solo_and_empty, "'Lamp': an NLA track is solo"),
+        (added, "'Lamp': the action blends with the NLA by ADD"),
+        (weak, "influence in the NLA is 0.250"),
+        (growing, "'Lamp': keys of its action would hide its NLA strips at other frames"),
+        (shared, "Action 'Over' of 'Lamp' moves 'Second Lamp' too: make it a single user"),
+    ],
+)
+def test_keys_in_place_are_refused_where_they_would_not_play(writing, errors, ext, change, words):
+    """Of any object: a lamp with keys at 40 and 50 over a strip of 1 to 100."""
+    lamp = rigs.empty("Lamp")
+    for name, frames in (("Below", (1, 100)), ("Over", (40, 50))):
+        for frame in frames:
+            lamp.keyframe_insert("location", frame=frame)
+        action = lamp.animation_data.action
+        action.name = name
+        if name == "Below":
+            strip = lamp.animation_data.nla_tracks.new().strips.new(name, 1, action)
+            if hasattr(strip, "action_slot"):
+                strip.action_slot = action.slots[0]
+            lamp.animation_data.action = None
+    keys = [writing.ChannelKeys("G", "location", np.array([70.0, 80.0]), np.ones((2, 3)))]
+    with ExitStack() as undo:
+        writing.write_in_place(lamp, keys, undo)  # nothing is in the way
+    change(lamp)
+    before = dump()
+    with ExitStack() as undo, pytest.raises(errors.RigError) as caught:
+        writing.write_in_place(lamp, keys, undo)
+    assert words in str(caught.value)
+    assert differences(before, dump()) == []
+
+
+def test_keys_in_place_are_refused_by_an_action_of_a_library(writing, errors, library):
+    lamp = rigs.empty("Lamp")
+    lamp.animation_data_create().action = link(library, "actions", "Stored")
+    keys = [writing.ChannelKeys("G", "location", np.array([5.0]), np.ones((1, 3)))]
+    words = "Action 'Stored' of 'Lamp' cannot be edited"
+    with ExitStack() as undo, pytest.raises(errors.RigError, match=words):
+        writing.write_in_place(lamp, keys, undo)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_layer_adds_to_what_plays_in_its_range_alone(writing, channels, rig, above):
+    """Known: 2 metres at all frames by a strip, and 1 m more from 10 to 20; an action above stays there."""
+    rig.location.x = 2.0
+    rig.keyframe_insert("location", index=0, frame=1)
+    animation = rig.animation_data
+    animation.nla_tracks.new().strips.new("Below", 1, animation.action)
+    animation.action = None
+    if above:
+        rig.scale.x = 3.0
+        rig.keyframe_insert("scale", index=0, frame=1)
+    present, before = animation.action, dump()
+    values = np.array([(1.0, 0.0, 0.0)] * 2)
+    with ExitStack() as undo:
+        writing.add_layer(rig, writing.ChannelKeys("Lift", "location", np.array([10.0, 20.0]), values), undo)
+        assert (animation.action, animation.nla_tracks[-1].strips[0].blend_type) == (present, "ADD")
+        places = {frame: matrices[0][0, 3] for frame, matrices in shown(rig).items()}
+        assert places == pytest.approx({f: 3.0 if 10 <= f <= 20 else 2.0 for f in FRAMES}, abs=FLOAT32)
+    bpy.context.scene.frame_set(1)
+    assert dump()["counts"] == before["counts"] and len(animation.nla_tracks) == 1
+
+
 @pytest.mark.parametrize("is_animated", [False, True])
 def test_an_object_without_an_action_gets_one(writing, channels, rig, is_animated):
     if is_animated:
@@ -627,6 +760,9 @@ def test_automatic_bakes_over_strips_hide_nothing(channels, rig, below):
         ("NOTHING", (40, 50), (51, 60), 100, False),
         ("NOTHING", (40, 50), (42, 47), 100, False),
         ("NOTHING", (40, 50), (20, 30), 100, True),
+        ("NOTHING", (40, 50), (20, 38), 100, True),  # at 39 alone
+        ("NOTHING", (40, 50), (20, 39), 100, False),
+        ("NOTHING", (40, 50), (52, 60), 100, True),  # at 51 alone
         ("HOLD_FORWARD", (40, 100), (70, 80), 100, False),
         ("HOLD_FORWARD", (40, 50), (20, 30), 100, True),
     ],
@@ -645,7 +781,7 @@ def test_what_an_action_hides_follows_its_extrapolation(
     current = writing.Destination.CURRENT_ACTION
     assert writing.hides_strips(rig, paths, current, span, 1.0) is is_hidden
     # What is seen beside the span when it is written all the same.
-    frames = [frame for frame in (0, 35, 60, 65, 110) if not span[0] <= frame <= span[1]]
+    frames = [f for f in (0, 35, 39, 51, 60, 65, 110) if not (span[0] <= f <= span[1] or last < f < 100)]
     before = shown(rig, frames)
     turns = np.tile((0.0, 1.0, 0.0, 0.0), (2, 1))
     made = [keys_of(writing, b, "rotation_quaternion", np.array(span, float), turns) for b in BONES]
@@ -688,15 +824,19 @@ def modify(kind, **values):
     ],
 )
 def test_the_range_of_an_action_above_strips_is_what_blender_plays(writing, channels, rig, change, seen):
-    """An action with keys at 40 and 50, and one more curve; the strip below plays 1 to 100."""
+    """An action with keys at 40 and 50, and one more curve; the strip below plays 1 to 100.
+
+    Curves before that one, without a modifier and with one that limits nothing, count for their keys.
+    """
     all_in_the_strip(rig, channels)
     rig.animation_data.action_extrapolation = "NOTHING"
-    for frame in (20, 80):
-        rig.keyframe_insert("scale", index=0, frame=frame)
-    change(next(iter(channels.fcurves_of(rig))))
     rig.location.x = 5.0
-    for frame in (40, 50):
-        rig.keyframe_insert("location", index=0, frame=frame)
+    for path, frames in (("delta_scale", (40, 50)), ("location", (40, 50)), ("scale", (20, 80))):
+        for frame in frames:
+            rig.keyframe_insert(path, index=0, frame=frame)
+    _, limited, other = channels.fcurves_of(rig)
+    limited.modifiers.new("LIMITS")
+    change(other)
     first, last = channels.range_in_nla([*channels.fcurves_of(rig)])
     assert (max(first, 1), min(last, 99)) == seen
     # The location of the strip's action is the default, 0.
@@ -719,6 +859,9 @@ def test_an_action_that_grows_hides_strips_of_bones_that_are_not_written(writing
     current = writing.Destination.CURRENT_ACTION
     assert writing.hides_strips(rig, [path], current, (20, 30), 1.0)
     assert not writing.hides_strips(rig, [path], current, (27, 30), 1.0)
+    strip.action_frame_end = 100
+    assert not writing.hides_strips(rig, [path], current, (42, 47), 1.0), "it does not grow"
+    strip.action_frame_end = 25
     before = shown(rig, (22,))[22]
     turn(rig, "bone_1", 20, 0.5)
     assert np.abs(shown(rig, (22,))[22] - before)[-1].max() > 1e-3

@@ -64,6 +64,7 @@ def test_actions_in_use_and_idle_ones(channels):
 def test_of_several_slots_that_of_the_same_name_counts(channels, errors):
     first, second, third = (rigs.empty(name) for name in ("First", "Second", "Third"))
     action = key(first, "location", 1, name="Shared")
+    assert {curve.data_path for curve in channels.fcurves_for(action, third)} == {"location"}  # it is alone
     second.animation_data_create().action = action
     if channels.has_slots():
         second.animation_data.action_slot = action.slots.new("OBJECT", second.name)
@@ -75,6 +76,25 @@ def test_of_several_slots_that_of_the_same_name_counts(channels, errors):
     assert paths == [{"location"}, {"scale"}]
     with pytest.raises(errors.RigError, match=r"several slots \(First, Second\)"):
         list(channels.fcurves_for(action, third))
+
+
+def test_the_transform_that_is_keyed_is_that_which_no_driver_moves(channels):
+    """By the action or a strip; a driver's result is no key."""
+    thing = rigs.empty("Thing")
+    assert channels.keyed_transform(thing) == []
+    assert channels.played_ranges(thing) == channels.every_bag(thing) == []
+    in_strip(thing, 1, key(thing, "scale", 1, 9, name="Strip"))
+    for path in ("delta_location", "rotation_euler", "location", "color"):
+        key(thing, path, 1)
+    thing.driver_add("rotation_euler", 2)
+    assert channels.keyed_transform(thing) == ["location", "scale", "delta_location"]
+
+
+def test_an_action_of_another_kind_of_data_is_refused(channels, errors):
+    material = bpy.data.materials.new("Paint")
+    action = key(material, "diffuse_color", 1, name="Colour")
+    with pytest.raises(errors.RigError, match="action 'Colour' is not for objects"):
+        list(channels.fcurves_for(action, rigs.empty("Thing")))
 
 
 @pytest.mark.parametrize("present", ["action", "manual range", "blending", "weak", "partly", "solo", "none"])

@@ -28,6 +28,15 @@ def clamps(ext):
 
 
 @pytest.fixture
+def solved(ext, monkeypatch):
+    """The solves since, by the inputs of each."""
+    single_frame = ext.module("ccd_rig.blender.bake.single_frame")
+    solve, seen = single_frame.solve_sample, []
+    monkeypatch.setattr(single_frame, "solve_sample", lambda *a, **k: (seen.append(a), solve(*a, **k))[1])
+    return seen
+
+
+@pytest.fixture
 def rig(ext):
     made = rigs.chain(4)
     reach(made, "bone_3", (1.5, 0.5, 2.0))

@@ -83,11 +83,13 @@ def test_nothing_is_solved_while_a_render_has_muted_it(rig, live, clamps):
     assert off(rig) < REACHED
 
 
-def test_edit_mode_and_rest_position_wait(rig, live):
+def test_edit_mode_and_rest_position_wait(rig, solved):
     switch_live()
     bpy.ops.object.mode_set(mode="EDIT")
+    solved.clear()
     rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
     rigs.update()
+    assert solved == []
     bpy.ops.object.mode_set(mode="POSE")
     rigs.update()
     assert off(rig) < REACHED
@@ -95,6 +97,7 @@ def test_edit_mode_and_rest_position_wait(rig, live):
     rig.ccd_rig.constraints[0].target.location = (0.0, -1.0, 2.0)
     rigs.update()
     assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    assert len(solved) == 1
     rig.data.pose_position = "POSE"
     rigs.update()
     assert off(rig) < REACHED

@@ -300,6 +300,9 @@ def test_what_is_missed_is_known_while_targets_move(rig, live):
         target.location.x = x
         rigs.update()
         assert live.preview_of(rig).missed == frozenset(missed)
+    target.location.x, rig.ccd_rig.constraints[0].influence = 5.0, 0.0
+    rigs.update()
+    assert live.preview_of(rig).missed == frozenset()
 
 
 def test_rigs_that_hang_on_one_another_are_up_to_date(rig, live):

@@ -134,6 +134,14 @@ def test_a_bake_right_after_it_leaves_the_pose(ext, kind):
             assert (got - asked).length < 0.01, name
 
 
+def test_legs_that_bend_to_both_sides_get_no_pole(ext):
+    """A horse's hind legs bend ahead at the knee and back at the hock; its front legs bend one way."""
+    made = set_up(rigs.armature(creatures.horse()), poles=True)
+    poled = {name for name, row in made.items() if row.pole_target is not None}
+    assert poled == {"Front_Leg_Foot_L", "Front_Leg_Foot_R"}
+    assert "Back_Leg_Tip_L" in made
+
+
 @pytest.mark.parametrize(("bend", "has_pole"), [(0.0, True), (0.008, False), (-0.008, True), (0.06, False)])
 def test_a_limb_that_is_straight_gets_a_pole(ext, bend, has_pole):
     """Nothing else would say to which side its knee bends; nor does a trace of a bend to the wrong one."""
