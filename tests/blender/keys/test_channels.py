@@ -180,6 +180,23 @@ def test_new_keys_lead_straight_from_the_frames_beside_them(channels, writing, i
         assert curve.evaluate(edge + 0.5 * way) == pytest.approx(sum(ends) / 2, abs=FLOAT32)
 
 
+@pytest.mark.parametrize(("keyed", "is_led"), [("rotation_quaternion", True), ("location", False)])
+def test_a_bone_without_keys_keeps_its_pose_where_another_that_is_written_has_keys(
+    channels, writing, keyed, is_led
+):
+    """Else it holds its new keys; a channel that is not written counts for nothing."""
+    armature_object = make_armature()
+    for frame in (0, 30):
+        armature_object.pose.bones["upper"].keyframe_insert(keyed, frame=frame)
+    armature_object.pose.bones['lo"wer'].rotation_quaternion = pose = (0.6, 0.8, 0.0, 0.0)
+    keys = keys_for(writing, [10, 20])
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (10, 20), "Baked")
+    curves = curves_by_path(channels, armature_object)
+    for frame, end in ((5, keys[1].values[0]), (25, keys[1].values[-1])):
+        played = [curves[keys[1].path, k].evaluate(frame) for k in range(4)]
+        assert played == pytest.approx(list(pose if is_led else end), abs=FLOAT32)
+
+
 def test_keys_in_a_range_go_though_new_ones_do_not_reach_its_ends(channels, writing):
     armature_object = make_armature(bones=("upper",))
     key_location(armature_object, [(frame, 0.1 * frame) for frame in (4, 5, 9, 15, 16)])
@@ -462,7 +479,7 @@ def test_empty_action(writing):
 
 
 def test_slot_of_another_is_not_taken(channels, writing):
-    """An action whose only slot is another object's: the armature gets its own; the other keeps its keys."""
+    """Slots of other objects, one of them unused: the armature gets its own; the other keeps its keys."""
     other, armature_object = make_armature("Other"), make_armature()
     key_richly(other)
     action = other.animation_data.action
@@ -470,6 +487,7 @@ def test_slot_of_another_is_not_taken(channels, writing):
     if not hasattr(action, "slots"):  # an assigned action always animates
         assert channels.shared_users(armature_object) == ("Other",)
         return
+    action.slots.new("OBJECT", "Gone")
     before = state(action)["bags"]["OBOther"]
     armature_object.animation_data.action_slot = None
     assert list(channels.fcurves_of(armature_object)) == []
