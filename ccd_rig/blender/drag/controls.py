@@ -181,7 +181,7 @@ class Controls:
         place: Vector,
         seen: tuple[str, ...] = (),
     ) -> list[tuple[str, float, Vector]]:
-        """Which of these bones take a place of a bone along, by what parts, and the place in each one's frame.
+        """Which of these bones take a place of a bone along, by what parts, and the place that each takes.
 
         It goes with the nearest of those that carry it; "" stands for none. In a limb by IK it goes with both
         ends of the limb, by its distances from them. All places are in armature space.
