@@ -27,7 +27,6 @@ PRECISE = 0.1
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
 CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
 SNAP = {"LEFT_CTRL", "RIGHT_CTRL"}
-UNBALANCED = "Keep Balance has no effect where constraints hang limbs on the body"
 BONE_ORIENTATIONS = {"LOCAL", "NORMAL", "GIMBAL"}  # Blender's orientations whose axes are the bone's
 
 
@@ -169,8 +168,6 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             self.tell("WARNING", refusal)
         if session.far_pins:
             self.tell("INFO", _far(session))
-        if session.ignores_balance:
-            self.tell("INFO", UNBALANCED)
         rigs = {bone.id_data.name for bone in context.selected_pose_bones or ()}
         if others := rigs - {context.object.name}:
             self.tell("INFO", f"Bones of the active armature are pulled, and none of {named(sorted(others))}")
@@ -221,8 +218,6 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         words = f"{', '.join(shown)}. {chain}"
         if drag.far_pins:
             words += f". {_far(drag)}"
-        if drag.ignores_balance:
-            words += f". {UNBALANCED}"
         if self._refusal:
             words += f". {self._refusal}"
         elif not drag.is_reached():

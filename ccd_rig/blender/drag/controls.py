@@ -9,11 +9,12 @@ spine, and ends below others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 import bpy
+from mathutils import Vector
 
 from ...errors import RigError
 from ...json_text import printable
@@ -172,6 +173,47 @@ class Controls:
                 line.pop()  # nothing above it moves
             self._lines[bone.name] = line
         return self._lines[bone.name]
+
+    def carriers_in(
+        self,
+        bone: bpy.types.PoseBone,
+        names: Collection[str],
+        place: Vector,
+        seen: tuple[str, ...] = (),
+    ) -> list[tuple[str, float, Vector]]:
+        """Which of these bones take a place of a bone along, by what parts, and the place that each takes.
+
+        It goes with the nearest of those that carry it; "" stands for none. In a limb by IK it goes with both
+        ends of the limb, by its distances from them. All places are in armature space.
+        """
+        if bone.name in names or bone.name in seen:
+            return [(bone.name if bone.name in names else "", 1.0, place)]
+        bones = self.armature_object.pose.bones
+        shares: list[tuple[bpy.types.PoseBone | None, float, Vector]] = [(bone.parent, 1.0, place)]
+        if bone.name in self._iks:
+            owner, constraint = self._iks[bone.name]
+            limb = (bones[owner], *bones[owner].parent_recursive)[: constraint.chain_count or None]
+            end = bones.get(_subtarget(constraint)) if constraint.target == self.armature_object else None
+            near, far = (limb[-1].head - place).length, (bones[owner].tail - place).length
+            part = near / (near + far) if near + far > 0.0 else 0.0
+            shares = [(limb[-1].parent, 1.0 - part, place), (end, part, place)]
+        else:
+            for each in placing_constraints(bone):
+                ends = [bones.get(name) for obj, name in ends_of(each) if obj == self.armature_object]
+                sources = [] if each.type in TURNING else [end for end in ends if end is not None]
+                if sources:
+                    shares = [(above, part * (1.0 - each.influence), at) for above, part, at in shares]
+                for source in sources:
+                    at = place + (source.head - bone.head) if each.type == "COPY_TRANSFORMS" else place
+                    shares.append((source, each.influence / len(sources), at))
+        carriers: list[tuple[str, float, Vector]] = []
+        for above, part, at in shares:
+            if part > 0.0:
+                taken = [("", 1.0, at)]
+                if above is not None:
+                    taken = self.carriers_in(above, names, at, (*seen, bone.name))
+                carriers += [(name, part * whole, there) for name, whole, there in taken]
+        return carriers
 
     def ends_at_moved(self, moved: Iterable[str], members: Iterable[str]) -> bool:
         """Whether constraints in a line follow bones that are moved beside it; such lines then end there."""

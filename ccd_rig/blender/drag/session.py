@@ -80,7 +80,6 @@ class Session:
         most: maximum of `turning`.
         pins: {pinned bone in reach: whether its rotation is pinned too}.
         far_pins: names of pins out of reach.
-        ignores_balance: whether Keep Balance is on, but impossible, since constraints place limbs.
     """
 
     def __init__(
@@ -298,7 +297,6 @@ class Session:
                 self.pins, self._body, self._carrier, self._hung = held, None, carrier, ways
                 far = wanted.keys() - pinned_ways.keys()
         self.far_pins = sorted(far)
-        self.ignores_balance = self._carrier is not None and self.armature_object.ccd_rig.keep_balance
 
     def _usual(self, name: str) -> int:
         """Default number of turning bones in a bone's chain; with pins it reaches up to the body."""
@@ -346,9 +344,7 @@ class Session:
         moving = {name for name in self._names if lengths[name] == 1 and controls.moves(bones[name])}
         sliding = moving if body is None else moving | {body.name}
         balances = body is not None and self.armature_object.ccd_rig.keep_balance
-        carried = None
-        if balances:
-            carried = masses(self.armature_object) or armature.mass_lengths(self.armature_object.data)
+        carried = self._masses() if balances else None
         # The balance shifts the body by its mass already.
         heavy = "" if body is None or balances else body.name
         reading = self._read(chains, sliding, heavy, carried)
@@ -391,9 +387,13 @@ class Session:
         # The trunk does not give way to pins, but to pulls.
         trunk = {bones[tip] for tip, _ in chains}.union(*(bones[tip].parent_recursive for tip, _ in chains))
         still = {bone.name for bone in trunk - pulled if controls.is_trunk(bone)}
-        reading = self._read(chains, sliding, body.name, still=still)
+        balances = self.armature_object.ccd_rig.keep_balance
+        reading = self._read(chains, sliding, "" if balances else body.name, still=still)
         shown = self._evaluated.pose.bones
         joined = Joined.of(reading, body.name, roots, limbs.values(), shown)
+        if balances:
+            leading = {name: limbs[name][0][-1] for name in self._names if name in limbs}
+            joined = joined.with_masses(self._lumps(joined, leading))
         grabs = []
         for name, local in self._locals(reading):
             ik = limbs.get(name)
@@ -407,10 +407,29 @@ class Session:
             control = self._hung[name].control
             joint = limbs[control][0][-1] if control in limbs else control
             held.setdefault(joint, drag.Pin(joint, is_held and control not in limbs))
-        made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values())
+        support = self._support() if balances else None
+        made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values(), support=support)
         self._joined = joined
         moved = [joined.order[j] for j in made.movable if j < len(joined.order)]
         self._begin(reading, made, [j for j in moved if j not in self._shifted])
+
+    def _masses(self) -> Mapping[str, float]:
+        """Masses by bone: those that are set, or else lengths of the bones that deform."""
+        return masses(self.armature_object) or armature.mass_lengths(self.armature_object.data)
+
+    def _lumps(self, joined: Joined, leading: Mapping[str, str]) -> dict[str, list[tuple[float, Vector]]]:
+        """{joint: masses that it takes along, with their places in armature space}; "": those that stay.
+
+        Args:
+            leading: {pulled control of an IK limb: last joint of the limb}.
+        """
+        names = {joint.name for joint in joined.skeleton.joints}
+        lumps: dict[str, list[tuple[float, Vector]]] = {}
+        for name, mass in self._masses().items():
+            place = armature.mass_middle(self._evaluated.pose.bones[name])
+            for carrier, part, at in self._controls.carriers_in(self._bone(name), names, place):
+                lumps.setdefault(leading.get(carrier, carrier), []).append((part * mass, at))
+        return lumps
 
     def _locals(self, reading: armature.RigReading) -> list[tuple[str, Vector]]:
         """The pulled bones, each with the pulled point in the frame of its joint."""
@@ -841,6 +860,25 @@ class Joined:
             (*(reading.pose.translations[j] for j in order), *still.translations[count:]),
         )
         return cls(Skeleton(joints), pose, order)
+
+    def with_masses(self, lumps: Mapping[str, Sequence[tuple[float, Vector]]]) -> Joined:
+        """The same with masses: {joint: [(mass, its place in armature space)]}; "": those that stay."""
+        transforms, joints = forward_kinematics(self.skeleton, self.pose), list(self.skeleton.joints)
+        rotations, translations = self.pose.rotations, self.pose.translations
+        for name, several in lumps.items():
+            mass = math.fsum(each for each, _ in several)
+            if mass == 0.0:
+                continue
+            middle = sum((each * place for each, place in several), Vector()) / mass
+            if name:
+                i = self.skeleton.index(name)
+                point = transforms[i].rotation.inverted() @ (middle - transforms[i].translation)
+                joints[i] = replace(joints[i], mass=mass, mass_point=point)
+            else:
+                still = max((joint.name for joint in joints), key=len) + "-"
+                joints.append(Joint(still, -1, middle, length=0.0, stiffness=1.0, mass=mass))
+                rotations, translations = (*rotations, Quaternion()), (*translations, Vector())
+        return replace(self, skeleton=Skeleton(joints), pose=Pose(rotations, translations))
 
     def read(self, pose: Pose) -> Pose:
         """The pose of the reading."""

@@ -69,7 +69,10 @@ SHARPEST = float(np.radians(150.0))
 TRIES = 17
 """Places along the curve at which a footfall may be, an odd number."""
 UNEVEN, CAUGHT = 0.05, 0.03
-"""Leg lengths by which a heel is off the plane of its ball, and toes below the ground, that count as one."""
+"""Leg lengths by which a heel is off the plane of its ball, and toes below the ground, that count as one.
+
+So does a rise below a foot, by which it is steeper than feet are turned.
+"""
 ROOM = 0.12
 """Leg lengths ahead of the toes that are to be free, for them to swing."""
 GOOD = 0.5
@@ -556,7 +559,8 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     heel = float(np.linalg.norm(turned(foot, sole.heel)[0, :2])) if leg.flat else 0.0
     toe = 0.0 if sole.toe is None else max(float(sole.toe @ sole.toe) - sole.height**2, 0.0) ** 0.5
     half, room = 0.04 * leg.length, toe + ROOM * size
-    offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
+    back = heel or half
+    offsets = np.stack((0.0 * front, -back * front, toe * front, room * front, half * left, -half * left))
     tries = np.linspace(-settings.adjust * size, settings.adjust * size, TRIES)
     tries = tries[np.argsort(np.abs(tries), kind="stable")]
     best: tuple[float, Footfall] | None = None
@@ -580,7 +584,9 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
                 off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
                 cost += (off / (UNEVEN * size)) ** 2
                 rise = lean if abs(lean) <= np.tan(settings.steepest) else rise
-            for height, distance in ((tip, toe), (far, room)):
+            steep = float(np.hypot(*normal[:2])) / max(float(normal[2]), 1e-6) - np.tan(settings.steepest)
+            cost += (half * max(0.0, steep) / (CAUGHT * size)) ** 2
+            for height, distance in ((tip, toe), (far, room), *(() if heel else ((behind, -back),))):
                 caught = height - ball - rise * distance
                 cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
             if best is not None and cost >= best[0] - 1e-9:

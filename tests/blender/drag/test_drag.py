@@ -823,12 +823,35 @@ def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin, kind):
         assert (head(rig, name) - place).length < PINNED
 
 
-def test_where_balance_is_impossible_the_drag_knows(begin, human):
-    rig = with_feet_pinned(human)
-    rig.ccd_rig.keep_balance = True
-    assert begin(rig, "hand_ik.L").ignores_balance
-    rig.ccd_rig.pin_feet = False
-    assert not begin(rig, "hand_ik.L").ignores_balance
+@pytest.mark.parametrize("legs", [(), ("thigh_parent.L", "thigh_parent.R")])
+def test_balance_holds_where_constraints_hang_limbs_on_the_body(ext, begin, human, legs):
+    """Legs by IK or FK. The centre is that of the bones that deform, as Blender shows them."""
+    rig, armature = (
+        with_feet_pinned(human, ("upper_arm_parent.L", *legs)),
+        ext.module("ccd_rig.blender.rig.armature"),
+    )
+    lengths = armature.mass_lengths(rig.data)
+
+    def centre():
+        rigs.update()
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
+        shares = [length * armature.mass_middle(evaluated[name]) for name, length in lengths.items()]
+        return sum(shares, Vector()) / sum(lengths.values())
+
+    def moved(balance):
+        rig.ccd_rig.keep_balance = balance
+        drag = begin(rig, "hand_fk.L")
+        drag.move((0.3, 0.0, 0.0))
+        place = centre()
+        drag.cancel()
+        rigs.update()
+        return drag, place
+
+    drag, kept = moved(True)
+    support = drag._support()
+    off = (support.nearest(kept) - kept).length
+    _, free = moved(False)
+    assert off < 0.007 and (support.nearest(free) - free).length > 0.01, (off, kept, free)
 
 
 # Refused --------------------------------------------------------------------------------------------

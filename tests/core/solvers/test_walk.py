@@ -488,9 +488,9 @@ def test_toes_that_trail_in_the_swing_lie_flat_while_the_figure_stands(cycle):
             assert 2.0 * np.arccos(min(apart, 1.0)) < 0.02, (name, row)
 
 
-def kerb(at, rise):
-    """Level ground with a step up or down at a place along Y, ahead of which is -Y."""
-    edges = ((3.0, 0.0), (at, 0.0), (at, rise), (-9.0, rise))
+def kerb(at, rise, lean=0.0):
+    """Level ground with a step up or down at a place along Y, ahead of which is -Y; its face may lean."""
+    edges = ((3.0, 0.0), (at, 0.0), (at - lean, rise), (-9.0, rise))
     corners = [(x, y, z) for y, z in edges for x in (-2.0, 2.0)]
     faces = [(k + a, k + b, k + c) for k in (0, 2, 4) for a, b, c in ((0, 1, 2), (1, 3, 2))]
     return TriangleGround(np.array(corners), np.array(faces))
@@ -570,6 +570,20 @@ def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
     for foot, other in zip(result.plan.feet.values(), level.plan.feet.values(), strict=True):
         for fall, before in zip(foot.footfalls, other.footfalls, strict=True):
             assert abs(fall.place[2]) < 1e-6 and abs(fall.place[1] - before.place[1]) < 0.17
+
+
+@pytest.mark.parametrize("at", np.linspace(-1.8, -1.2, 7))
+def test_no_foot_comes_down_on_the_face_of_a_kerb(at):
+    """Of a figure without heels: its feet stood anywhere on it, and just behind it, in the face."""
+    figure = hoofed((0.03, 0.12), (0.0, 0.0))
+    paws = cycle_of(MAP, figure, gait(figure, MAP, STARTS, stride=0.8, lift=0.08), SETTINGS.thresholds)
+    for rise, lean in ((0.18, 0.03), (0.18, 0.1), (-0.18, 0.0)):
+        result, _, _ = walked(paws, AHEAD, kerb(at, rise, lean))
+        for foot in result.plan.feet.values():
+            for fall in foot.footfalls:
+                height, beyond = fall.place[2], at - fall.place[1]
+                assert min(abs(height), abs(height - rise)) < 1e-6, (rise, lean, fall.place)
+                assert rise > 0.0 or not 0.0 < beyond < 0.02, fall.place
 
 
 def test_feet_turn_evenly_from_one_slope_to_the_next(cycle):
