@@ -3,11 +3,11 @@
     python3 dev.py bench idle
     python3 dev.py bench idle -- --runs 5
 
-Protocol: one process, in which the extension is enabled and disabled by turns. Each turn generates Rigify's
-human in an empty file, which takes processor time of all threads; then the generated rig is changed and
-evaluated in each mode, and an empty beside it. Of the updates of a turn the median counts, and of all turns
-the least. The start is measured in processes of their own, with compiled sources as Blender keeps them: the
-least processor time that Blender takes to start, and with the extension.
+Protocol: one process, in which the extension is enabled and disabled by turns. In pairs of turns Rigify's
+human is generated in an empty file. Then that rig is changed and evaluated in each mode, and an empty beside
+it, in short turns on the same rig. Times are of the processor, of all threads; of the updates of a turn the
+median counts, and of all turns the least. The start is measured in processes of their own, with compiled
+sources as Blender keeps them: the least that Blender takes to start, and with the extension.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -32,7 +33,7 @@ from _script import Table, machine, run_benchmark
 
 from devtools import extension
 
-UPDATES = 100
+TURNS, UPDATES = 10, 20
 STARTS = 10
 START = """
 import os, sys, time
@@ -46,8 +47,8 @@ os._exit(0)
 """
 HEADS = "case         | disabled, ms | enabled, ms | ratio | difference, us"
 
-Times = dict[str, float]
-"""Milliseconds by case."""
+Pair = tuple[float, float]
+"""Milliseconds without the extension, and with it."""
 
 
 def generate() -> bpy.types.Object:
@@ -64,19 +65,36 @@ def measured(change: Callable[[float], None]) -> float:
     took = []
     for number in range(UPDATES):
         change(0.001 * number)
-        started = time.perf_counter()
+        started = time.process_time()
         bpy.context.view_layer.update()
-        took.append(1e3 * (time.perf_counter() - started))
+        took.append(1e3 * (time.process_time() - started))
     return median(took)
 
 
-def measure() -> Times:
-    """Measure all times of a turn."""
+def by_turns(runs: int, measure: Callable[[], float]) -> Pair:
+    """Least time without the extension, and with it, of pairs of turns."""
+    without, beside = list[float](), list[float]()
+    for run in range(runs):
+        for is_enabled in (False, True) if run % 2 == 0 else (True, False):
+            if is_enabled:
+                sys.modules[extension.NAME].register()
+            (beside if is_enabled else without).append(measure())
+            if is_enabled:
+                sys.modules[extension.NAME].unregister()
+    return min(without), min(beside)
+
+
+def generated() -> float:
+    """Milliseconds of generating a rig."""
     scenes.metarig()
     started = time.process_time()
-    rig = generate()
-    times = {"generate": 1e3 * (time.process_time() - started)}
-    beside = bpy.data.objects.new("Beside", None)
+    generate()
+    return 1e3 * (time.process_time() - started)
+
+
+def updates() -> Iterator[tuple[str, Pair]]:
+    """Yield what is changed, and how long the updates take."""
+    rig, beside = bpy.context.object, bpy.data.objects.new("Beside", None)
     bpy.context.scene.collection.objects.link(beside)
 
     def roll(value: float) -> None:
@@ -100,28 +118,12 @@ def measure() -> Times:
     ):
         bpy.ops.object.mode_set(mode=mode)
         bpy.context.view_layer.update()
-        times[what] = measured(change)
-    return times
+        yield what, by_turns(TURNS, partial(measured, change))
 
 
-def by_turns(runs: int) -> tuple[list[Times], list[Times]]:
-    """Times of turns without the extension and with it, in pairs."""
-    enabled = extension.load()
-    enabled.unregister()
-    without, beside = list[Times](), list[Times]()
-    for run in range(runs):
-        for is_enabled in (False, True) if run % 2 == 0 else (True, False):
-            if is_enabled:
-                enabled.register()
-            (beside if is_enabled else without).append(measure())
-            if is_enabled:
-                enabled.unregister()
-    return without, beside
-
-
-def starts(runs: int) -> list[Times]:
-    """Times of starts in processes of their own; the first one, which compiles the sources, is left out."""
-    times: list[Times] = []
+def starts(runs: int) -> Pair:
+    """Least times of starts in processes of their own, without the first one, which compiles the sources."""
+    alone, ours = list[float](), list[float]()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
         for _ in range(runs + 1):
@@ -129,31 +131,21 @@ def starts(runs: int) -> list[Times]:
             done = subprocess.run(
                 words, capture_output=True, text=True, check=True, timeout=600, env=environment
             )
-            alone, ours = map(float, done.stdout.split()[-2:])
-            times.append({"alone": 1e3 * alone, "ours": 1e3 * ours})
-    return times[1:]
-
-
-def least(times: list[Times], what: str) -> float:
-    return min(each[what] for each in times)
-
-
-def row(table: Table, what: str, unit: float, ours: float) -> None:
-    table.row(what, f"{unit:.2f}", f"{ours:.2f}", f"{ours / unit:.3f}", f"{1e3 * (ours - unit):.0f}")
+            for times, word in zip((alone, ours), done.stdout.split()[-2:], strict=True):
+                times.append(1e3 * float(word))
+    return min(alone[1:]), min(alone[1:]) + min(ours[1:])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3, help="pairs")
-    chosen = parser.parse_args()
-    print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {UPDATES} updates.\n")
-    without, beside = by_turns(chosen.runs)
+    parser.add_argument("--runs", type=int, default=3, help="pairs of turns that generate")
+    runs = parser.parse_args().runs
+    print(f"Blender {bpy.app.version_string}; {machine()}; {runs} pairs, {TURNS} of {UPDATES} updates.\n")
+    extension.load().unregister()
     table = Table(HEADS)
-    for what in without[0]:
-        row(table, what, least(without, what), least(beside, what))
-    times = starts(STARTS)
-    alone = least(times, "alone")
-    row(table, "start", alone, alone + least(times, "ours"))
+    cases = (("generate", by_turns(runs, generated)), *updates(), ("start", starts(STARTS)))
+    for what, (alone, ours) in cases:
+        table.row(what, f"{alone:.2f}", f"{ours:.2f}", f"{ours / alone:.3f}", f"{1e3 * (ours - alone):.0f}")
     return 0
 
 
