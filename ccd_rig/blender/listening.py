@@ -3,6 +3,7 @@
 
 One handler is always registered, which looks at files that were opened: Blender runs nothing else of an
 extension in a file that is opened in the background, where bones are renamed and files saved all the same.
+There it looks at files that are to be saved too: of a file that was open before no event tells.
 Data that are linked, appended or written by a script are noticed where they are drawn, changed or used.
 """
 
@@ -50,9 +51,10 @@ def end() -> None:
     _looked_through.clear()
 
 
-_HANDLERS = Handlers()
+_HANDLERS, _WITHOUT_TIMERS = Handlers(), Handlers()
 
 
+@_WITHOUT_TIMERS.on("save_pre")
 @_HANDLERS.on("load_post")
 def look(*_arguments: object) -> None:
     """Listen in a file with data of the extension, and in no other.
@@ -87,14 +89,19 @@ def register() -> None:
     registration.waiting[:] = [begin]
     _HANDLERS.register()
     # Blender hides the file while it enables an extension. Without a window timers do not run.
-    if not bpy.app.background:
+    if bpy.app.background:
+        _WITHOUT_TIMERS.register()
+    else:
         bpy.app.timers.register(look, first_interval=0.0)
 
 
 def unregister() -> None:
-    """Listen and wait no more."""
+    """Listen and wait no more; modules that listen take away what the file has of them."""
+    if registration.waiting and is_used():
+        begin()
     if bpy.app.timers.is_registered(look):
         bpy.app.timers.unregister(look)
+    _WITHOUT_TIMERS.unregister()
     _HANDLERS.unregister()
     end()
     registration.waiting.clear()

@@ -10,6 +10,8 @@ from rigs import reach
 
 IDLE = {"load_post": {"listening.look"}}
 """What listens where nothing of the extension is used."""
+if bpy.app.background:  # where timers do not run
+    IDLE["save_pre"] = {"listening.look"}
 USED = {
     "depsgraph_update_post": {"evaluations.notify", "active_row.follow"},
     "frame_change_post": {"live.end_copies_of_frame"},

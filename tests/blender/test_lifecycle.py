@@ -8,6 +8,7 @@ from pathlib import Path
 
 import bpy
 import pytest
+import rigs
 from installed import AS_MODULE, PACKAGE, ROOT, leftovers, visit
 
 # The same package from two repositories.
@@ -181,6 +182,19 @@ def test_disable_and_enable_again(ext):
         assert leftovers() == []
         bpy.ops.preferences.addon_enable(module=PACKAGE)
         assert set(dir(bpy.ops.ccd_rig)) >= {"constraint_add", "constraint_remove", "solve", "bake"}
+
+
+def test_disabled_after_a_bake_by_a_script(ext):
+    """It uses no command of the extension's, and stores a report."""
+    rig = rigs.chain(3)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.5, 1.0)))
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    bpy.ops.preferences.addon_enable(module=PACKAGE)
+    bake = ext.module("ccd_rig.blender.bake.bake")
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    assert leftovers() == []
+    bpy.ops.preferences.addon_enable(module=PACKAGE)
 
 
 def test_disabled_after_another_add_on_cleared_the_handlers(ext):

@@ -20,7 +20,7 @@ import numpy as np
 from ...solvers.stepping import Work, result_of
 from ..keys import channels, keyframes
 from ..properties import constraint_list
-from ..registration import Handlers
+from ..registration import Handlers, use
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
@@ -271,7 +271,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     renders = [scene.render for scene in armature_object.users_scene]
     times = sorted({each.frame_map_old / each.frame_map_new for each in renders})
     ids = armature_object.session_uid
-    _EVALUATIONS.register()
+    _follow_changes()
     movers = _movers.get(ids)  # an edit between two items clears the cache
     if movers is None:
         contents = yield from mover_values(
@@ -334,13 +334,19 @@ def _keys_of(data_block: Any) -> Work[list[Curves]]:
             continue
         ids = action.session_uid, data_block.session_uid
         if ids not in _known:
-            _EVALUATIONS.register()
+            _follow_changes()
             _known[ids] = yield from read_curves(curves)
         by_action.append(_known[ids])
     return by_action
 
 
 _EVALUATIONS = Handlers()  # registered while anything is cached
+
+
+def _follow_changes() -> None:
+    """Listen to changes of what is about to be cached, also where a script bakes by itself."""
+    use()
+    _EVALUATIONS.register()
 
 
 @_EVALUATIONS.on("depsgraph_update_post")

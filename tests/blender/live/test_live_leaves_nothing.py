@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
+from linked_rigs import overridden
 from mathutils import Vector
 from shown import REACHED, SHOWN, off, shows, switch_live
 
@@ -229,8 +230,11 @@ def test_an_evaluation_takes_it_away_where_no_timer_runs(ext, undone_while_disab
 def test_a_file_that_is_saved_then_has_nothing_of_it(undone_while_disabled, tmp_path):
     path = str(tmp_path / "rig.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    assert stored(bpy.data.objects["Rig"]) == []
+    with bpy.data.libraries.load(path, link=False) as (_, here):
+        here.objects = ["Rig"]
+    (there,) = here.objects
+    assert stored(there) == []
+    assert not there.ccd_rig.is_property_set("live")
 
 
 def test_constraints_of_the_same_name_stay(rig, live, clamps, tmp_path):
@@ -270,3 +274,11 @@ def test_undo_of_something_else_leaves_it_shown(rig, live):
     rig = bpy.data.objects["Rig"]
     assert off(rig) < REACHED
     assert live.preview_of(rig).sample is not None
+
+
+def test_an_override_whose_linked_rig_is_removed_can_be_saved(rig, live, tmp_path, capfd):
+    made = overridden(rig, tmp_path)
+    bpy.data.objects.remove(made.override_library.reference)
+    capfd.readouterr()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert "Traceback" not in "".join(capfd.readouterr())
