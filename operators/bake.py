@@ -418,7 +418,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
     why_grey = staticmethod(command.none_enabled)
 
     def run(self, context: bpy.types.Context) -> None:
-        from ..ccd_rig.blender.bake import bake, solve_report
+        from ..ccd_rig.blender.bake import bake
         from ..ccd_rig.blender.keys import auto_keys
         from ..ccd_rig.blender.rig import clamps
 
@@ -432,7 +432,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         bones = rig.pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
-        self.tell(*solve_report.words_of(posed, rig, context.scene, settings))
+        self.tell(*posed.words(rig, context.scene, settings))
         if causes:
             self.tell("WARNING", f"What Blender shows is not the solved pose: {causes[0]}")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,11 +22,12 @@ from .. import checks
 from ..checks import Ready
 from ..keys.destination import Destination
 from ..properties import constraint_list, pose_library, renamed_bones, solver_settings, stored_poses
+from ..properties.constraint_kinds import SINGLE_PASS
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..rig.bone_space import nearest_rotation, with_channels
 from ..scene import evaluation
-from ..scene.evaluation import Samples
+from ..scene.evaluation import Samples, metres_per_unit
 from ..scene.ground import rig_ground
 from ..solve.methods import FrameSolveSettings, SolvedGroups, whole_chain
 from ..solve.planting import GroundNear
@@ -36,9 +38,21 @@ from .keying import all_locked
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
 from .playback import disturbances
-from .report import MET
+from .report import EASED, GAVE_WAY, MET, REACHED, two_digits
 from .settings import BakeSettings
 from .shot import FrameSolver
+
+TURNED_ONCE = "TURNED_ONCE"
+WORDS = {
+    REACHED: "Reached",
+    SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    TURNED_ONCE: "Not reached: its method turns each bone once. Loop may come nearer",
+    SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
+    SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
+    EASED: "Reached, eased short of straight",
+    GAVE_WAY: "Reached, with targets that give way to the body",
+}
+"""By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
 
 
 class SolvedFrame(NamedTuple):
@@ -55,6 +69,33 @@ class SolvedFrame(NamedTuple):
     states: tuple[str, ...]  # how each of `constraints` ended, see `report.Entry.status`
     # Those that are written to the bones, each with the name of its bone.
     channels: tuple[tuple[str, str], ...] = ()
+
+    def words(
+        self, rig: bpy.types.Object, scene: bpy.types.Scene, settings: SolverSettings
+    ) -> tuple[str, str]:
+        """Level and words of the report, with the largest error in metres and degrees."""
+        result, scale = self.result, max(abs(each) for each in rig.matrix_world.to_scale())
+        is_missed = result.status is not SolveStatus.CONVERGED
+
+        def in_tolerances(error: GoalError) -> float:
+            return settings.in_tolerances(GoalError(error.distance * scale, error.angle))
+
+        worst, constraint, state = max(
+            zip(result.errors, self.constraints, self.states, strict=True),
+            # Of targets that are missed, none that gives way for them is named.
+            key=lambda row: (not (is_missed and row[2] in (EASED, GAVE_WAY)), in_tolerances(row[0])),
+        )
+        angle = f" / {two_digits(math.degrees(worst.angle))} degrees"
+        turned = any(error.angle > 0.0 for error in result.errors)
+        miss = f"{two_digits(worst.distance * scale * metres_per_unit(scene))} m{angle if turned else ''}"
+        passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+        level, ended = "WARNING", result.status.name
+        if result.status is SolveStatus.CONVERGED:
+            gives_way = in_tolerances(worst) > 1.0 and state in (EASED, GAVE_WAY)
+            level, ended = "INFO", state if gives_way else ended
+        elif result.status is SolveStatus.STALLED and constraint.method in SINGLE_PASS:
+            ended = TURNED_ONCE
+        return level, f"{WORDS[ended]}. {miss} off at worst ({constraint.name}), {passes}"
 
 
 def settings_of(

@@ -15,6 +15,20 @@ def figure_of(ext, bones):
     return ext.module("ccd_rig.blender.figures.recognition").figure_of(rigs.armature(bones))
 
 
+def rest_of(roles, bones, named):
+    """Rest bones, with other names if they are to have none that tell, and their names by those."""
+    made = roles.rest_bones(rigs.armature(bones))
+    return (made, {bone.name: bone.name for bone in made}) if named else nameless(made)
+
+
+def told_of(ext, bones, named):
+    """The figure, and the words of the roles by the names of the bones."""
+    roles = ext.module("ccd_rig.blender.figures.recognition")
+    made, back = rest_of(roles, bones, named)
+    figure = roles.recognise(made)
+    return figure, {back[name]: words for name, words in words_of(figure).items()}
+
+
 def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     figure = figure_of(ext, creatures.anchored_spider())
     told = words_of(figure)
@@ -54,7 +68,7 @@ def turned(bones, turn):
 def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
     """It rises, and its end leads back over the body; the scorpion faced along it, with left as right."""
     roles = ext.module("ccd_rig.blender.figures.recognition")
-    bones, back = nameless(roles.rest_bones(rigs.armature(creatures.scorpion())))
+    bones, back = rest_of(roles, creatures.scorpion(), named=False)
     told = {back[name]: words for name, words in words_of(roles.recognise(turned(bones, turn))).items()}
     assert [told[f"Tail_{k}"] for k in (1, 2, 3, 4)] == ["tail", "tail 2", "tail 3", "tail 4"]
     assert told["Leg0_1_L"] == "left leg"  # the foremost pair
@@ -76,10 +90,7 @@ def test_names_of_left_and_right_tell_the_front_where_no_place_does(ext, make, t
 def test_flippers_shorter_than_flukes(ext, turn, named):
     """The spine led to the flukes, and a dolphin with short flippers alone was refused."""
     roles = ext.module("ccd_rig.blender.figures.recognition")
-    bones = roles.rest_bones(rigs.armature(creatures.dolphin()))
-    back = {bone.name: bone.name for bone in bones}
-    if not named:
-        bones, back = nameless(bones)
+    bones, back = rest_of(roles, creatures.dolphin(), named)
     for left_out in ((), ("fluke_1_L", "fluke_1_R", "fluke_2_L", "fluke_2_R")):
         kept = [bone for bone in turned(bones, turn) if back[bone.name] not in left_out]
         figure = roles.recognise(kept)
@@ -136,10 +147,7 @@ def test_a_dragon_stands_on_its_legs_not_on_its_feathers(ext):
 
 def test_a_dragon_without_names_stands_on_its_legs_too(ext):
     """Its ground is that of its feet: by its feathers' it had none of them there."""
-    roles = ext.module("ccd_rig.blender.figures.recognition")
-    bones, back = nameless(roles.rest_bones(rigs.armature(creatures.dragon())))
-    figure = roles.recognise(bones)
-    told = {back[name]: words for name, words in words_of(figure).items()}
+    figure, told = told_of(ext, creatures.dragon(), named=False)
     assert figure.kind == "quadruped"
     assert (told["Back_Leg_Ankle_L"], told["Front_Leg_Ankle_R"]) == ("left foot", "right front foot")
     assert (told["Wing_4_L"], told["Wing_1_R"]) == ("left wing 4", "right wing")
@@ -148,13 +156,7 @@ def test_a_dragon_without_names_stands_on_its_legs_too(ext):
 @pytest.mark.parametrize("named", [True, False])
 def test_fins_of_a_flat_fish_are_no_legs_though_they_end_on_the_ground(ext, named):
     """They begin there too."""
-    roles = ext.module("ccd_rig.blender.figures.recognition")
-    bones = roles.rest_bones(rigs.armature(creatures.ray()))
-    back = {bone.name: bone.name for bone in bones}
-    if not named:
-        bones, back = nameless(bones)
-    figure = roles.recognise(bones)
-    told = {back[name]: words for name, words in words_of(figure).items()}
+    figure, told = told_of(ext, creatures.ray(), named)
     assert figure.kind == "fish"
     assert (told["Body"], told["Head"], told["Fin_3_L"]) == ("hips", "head", "left wing 3")
 
@@ -315,12 +317,7 @@ def test_thighs_of_a_lizard_with_claws_sprawl(ext):
 
 @pytest.mark.parametrize("named", [True, False])
 def test_thighs_of_a_frog_are_no_pelvis(ext, named):
-    roles = ext.module("ccd_rig.blender.figures.recognition")
-    bones = roles.rest_bones(rigs.armature(creatures.frog()))
-    back = {bone.name: bone.name for bone in bones}
-    if not named:
-        bones, back = nameless(bones)
-    told = {back[name]: words for name, words in words_of(roles.recognise(bones)).items()}
+    _, told = told_of(ext, creatures.frog(), named)
     assert told["Back_Leg_1_L"] == "left thigh"
     assert told["Back_Leg_3_R"] == "right foot"
 

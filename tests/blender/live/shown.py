@@ -22,6 +22,21 @@ def reach(rig, tip, location, **fields):
     return row
 
 
+def two_arms():
+    """A spine of one bone with two arms of three, and targets for all three tips."""
+    bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        for i in range(3):
+            parent = f"arm_{i - 1}.{side}" if i else "spine"
+            ends = (x * (i + 0.2), 0, 1 - 0.1 * i), (x * (i + 1.2), 0, 0.9 - 0.1 * i)
+            bones.append(rigs.B(f"arm_{i}.{side}", *ends, parent))
+    made = rigs.armature(bones)
+    reach(made, "spine", (0.6, 0.0, 0.8), chain_length=1)
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        reach(made, f"arm_2.{side}", (2.2 * x, 0.8, 1.2), chain_length=3)
+    return made
+
+
 def switch_live():
     """Press Live, and let Blender evaluate what it then shows."""
     assert bpy.ops.ccd_rig.live() == {"FINISHED"}

@@ -14,7 +14,7 @@ import rigs
 from mathutils import Matrix, Vector
 from operator_calls import set_up
 from playing import shown as shown_now
-from shown import REACHED, SHOWN, matrices, off, reach, shows, switch_live
+from shown import REACHED, SHOWN, matrices, off, reach, shows, switch_live, two_arms
 
 
 def channels(rig):
@@ -68,16 +68,7 @@ def test_live_ends_with_the_last_constraint(rig):
 
 def test_chains_follow_together_and_apart(ext, live):
     """Three chains of a rig: all follow; while one target is dragged the chains that it cannot move stay."""
-    bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]
-    for side, x in (("L", 1.0), ("R", -1.0)):
-        for i in range(3):
-            parent = f"arm_{i - 1}.{side}" if i else "spine"
-            ends = (x * (i + 0.2), 0, 1 - 0.1 * i), (x * (i + 1.2), 0, 0.9 - 0.1 * i)
-            bones.append(rigs.B(f"arm_{i}.{side}", *ends, parent))
-    rig = rigs.armature(bones)
-    reach(rig, "spine", (0.6, 0.0, 0.8), chain_length=1)
-    for side, x in (("L", 1.0), ("R", -1.0)):
-        reach(rig, f"arm_2.{side}", (2.2 * x, 0.8, 1.2), chain_length=3)
+    rig = two_arms()
     bpy.ops.ccd_rig.live()
     arms = "arm_2.L", "arm_2.R"
     for y in (0.8, 0.9, 1.0):

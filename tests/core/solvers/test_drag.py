@@ -377,17 +377,22 @@ def test_a_support_without_width_eases_nothing():
     assert line.eased(Vector((0.7, 3.0, 1.0)), Vector((1.2, 0.0, 0.0))) == Vector((0.7, 0.0, 1.0))
 
 
-def test_balance_sets_in_without_a_jerk():
-    """A pull past the edge in even steps: the body slows down and comes back, without a corner in its way."""
+def mast_over_a_narrow_support() -> Drag:
+    """The star stands on four feet and is pulled by its mast; its support ends before two of them."""
     skeleton = heavy_star()
     pose = Pose.rest(skeleton)
     pins = [Pin(f"leg{k}.2") for k in range(4)]
     feet = tuple(tail(skeleton, pose, pin.joint) for pin in pins)
     narrow = Support(tuple(Vector((each.x, min(each.y, 0.4), each.z)) for each in feet))
-    going = Drag(skeleton, pose, [Grab("mast")], pins, support=narrow)
-    start = tail(skeleton, pose, "mast")
+    return Drag(skeleton, pose, [Grab("mast")], pins, support=narrow)
+
+
+def test_balance_sets_in_without_a_jerk():
+    """A pull past the edge in even steps: the body slows down and comes back, without a corner in its way."""
+    going = mast_over_a_narrow_support()
+    start = going.starts[0]
     poses = [going.to([start + Vector((0.0, 0.01 * k, 0.0))]).pose for k in range(1, 60)]
-    places = [tail(skeleton, each, "body") for each in poses]
+    places = [tail(going.skeleton, each, "body") for each in poses]
     steps = [b - a for a, b in pairwise(places)]
     assert max((b - a).length for a, b in pairwise(steps)) < 0.3 * max(step.length for step in steps)
 
@@ -395,13 +400,8 @@ def test_balance_sets_in_without_a_jerk():
 @pytest.mark.parametrize("way", [(0.0, 1.0, -0.3), (0.0, 1.0, 0.0), (0.3, 1.0, 0.5), (1.0, 0.0, 0.0)])
 def test_beyond_what_balance_allows_poses_go_on_evenly(way):
     """Exact poses turn legs by 9 to 17 degrees a step where they end, and least errors miss by turns."""
-    skeleton = heavy_star()
-    pose = Pose.rest(skeleton)
-    pins = [Pin(f"leg{k}.2") for k in range(4)]
-    feet = tuple(tail(skeleton, pose, pin.joint) for pin in pins)
-    narrow = Support(tuple(Vector((each.x, min(each.y, 0.4), each.z)) for each in feet))
-    going = Drag(skeleton, pose, [Grab("mast")], pins, support=narrow)
-    start = tail(skeleton, pose, "mast")
+    going = mast_over_a_narrow_support()
+    start = going.starts[0]
     places = [start + 0.02 * k * Vector(way) for k in range(1, 90)]
     results = [going.to([place]) for place in places]
     assert results[-1].errors[0].distance > 0.4
