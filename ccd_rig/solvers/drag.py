@@ -43,6 +43,8 @@ Without it a hand to the side turned a knee by 40 times what the move explains, 
 """
 COMPLIANCE = 1e-3
 """Compliance of a pull's spring by which its force is measured."""
+STIFFEST = 1e-6
+"""Least mobility of a spring: that of one without length would be 0, for which the kernel knows no step."""
 
 
 @dataclass(frozen=True)
@@ -339,15 +341,10 @@ class Drag:
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
         self._support, self._near = support, near
+        self._springs: dict[tuple[bool, bool], PoseSearch] = {}  # by whether they balance, and comfort
         self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
             self._centre = centre_of_mass(skeleton, transforms)
-            # CCD turns joint by joint: it would stretch the spring alone.
-            is_near = self._search.follows_reference and self._search.settings.solver is not Solver.CCD
-            compliances = [COMPLIANCE if is_near else 0.0] * len(pulls)
-            balance = BalanceGoal(self._centre, support.axes)
-            self._soft = self._sprung(compliances, self._search.settings, ())
-            self._balanced = self._sprung(compliances, self._search.settings, [balance])
 
     def _reach_of(self, grab: Grab, goal: PositionGoal) -> _Reach | None:
         """The reach of a grab that eases into straight; None without easing."""
@@ -364,60 +361,76 @@ class Drag:
             _Reach(places[0], length, (goal.target - places[0]).length, grab.soft) if length > 0.0 else None
         )
 
-    def _sprung(
-        self, compliances: Sequence[float], settings: SolverSettings, balance: Sequence[BalanceGoal]
-    ) -> PoseSearch:
-        """The search with pulled points on springs.
+    def _sprung(self, has_balance: bool, comfort: bool) -> PoseSearch:
+        """The search with pulled points on springs, made at its first use.
 
         A spring is a joint that slides to the pointer. It adds its square length to the square departure,
-        divided by its compliance; both lengths in the longest chain's.
+        divided by its compliance, the square of its mobility; both lengths in the longest chain's.
         """
-        joints, pulls = list(self.skeleton.joints), list[Goal]()
+        known = self._springs.get((has_balance, comfort))
+        if known is not None:
+            return known
+        # CCD turns joint by joint: it would stretch the spring alone.
+        settings = self._search.settings
+        gives = self._search.follows_reference and settings.solver is not Solver.CCD
+        joints, goals = list(self.skeleton.joints), list[Goal]()
         longest = max((joint.name for joint in joints), key=len)
-        for n, (goal, compliance) in enumerate(zip(self._pulls, compliances, strict=True)):
+        for n, goal in enumerate(self._pulls):
             spring = Joint(
                 f"{longest}{n}",
                 self.skeleton.index(goal.joint),
                 goal.effector(self.skeleton)[:],
                 length=0.0,
                 limit=Hinge((1.0, 0.0, 0.0), 0.0, 0.0),
-                stiffness=1.0 - math.sqrt(compliance),
+                stiffness=1.0 - math.sqrt(COMPLIANCE) if gives else 1.0,
                 slides=tuple([Slide(axis, -SIZES[1], SIZES[1]) for axis in AXES]),
             )
             joints.append(spring)
             length = goal.chain_length and goal.chain_length + 1
-            pulls.append(replace(goal, joint=spring.name, offset=Vector(), chain_length=length))
-        return PoseSearch(Skeleton(joints), [*pulls, *self._holds, *balance], settings)
+            goals.append(replace(goal, joint=spring.name, offset=Vector(), chain_length=length))
+        goals += self._holds
+        if has_balance and self._support is not None:
+            goals.append(BalanceGoal(self._centre, self._support.axes))
+        made = PoseSearch(Skeleton(joints), goals, replace(settings, comfort=comfort))
+        return self._springs.setdefault((has_balance, comfort), made)
 
     def _solve_sprung(self, search: PoseSearch, targets: Sequence[Array]) -> tuple[Solved, list[float]]:
         """Solve with springs; their lengths are in those of the longest chain."""
-        reference, count = self._slack, len(self.skeleton)
-        solved = search.solve(*reference, targets, reference, self._starts(search))
-        reach = reach_of_goals(search.skeleton, search.goals)
-        return solved, [math.hypot(*shift) / reach for shift in solved.translations[0, count:].tolist()]
+        solved = search.solve(*self._slack, targets, self._slack, self._starts(search))
+        shifts = solved.translations[0, len(self.skeleton) :].tolist()
+        return solved, [math.hypot(*shift) / self._longest for shift in shifts]
 
     @cached_property
     def _slack(self) -> tuple[Array, Array]:
         """The pose at the press, with springs of no length."""
-        rest, count = Pose.rest(self._soft.skeleton), len(self.skeleton)
-        rotations = *self.pose.rotations, *rest.rotations[count:]
-        return Pose.trusted(rotations, (*self.pose.translations, *rest.translations[count:])).arrays
+        rotations, translations = self.pose.arrays
+        turns, shifts = np.zeros((1, len(self._pulls), 4)), np.zeros((1, len(self._pulls), 3))
+        turns[..., 0] = 1.0
+        return np.concatenate((rotations, turns), axis=1), np.concatenate((translations, shifts), axis=1)
 
-    def _pull_softly(self, targets: Sequence[Array], balance: Sequence[BalanceGoal] = ()) -> Solved:
+    @cached_property
+    def _longest(self) -> float:
+        """The length of the longest chain with springs."""
+        search = self._sprung(has_balance=False, comfort=self._search.settings.comfort)
+        return reach_of_goals(search.skeleton, search.goals)
+
+    def _pull_softly(self, targets: Sequence[Array], has_balance: bool = False) -> Solved:
         """Solve with pulls of at most `FORCE`, inside comfort where that is enough.
 
         Compliances are those with which springs of that force would be as long as the first ones become
         (iteratively reweighted least squares).
         """
-        soft = self._balanced if balance else self._soft
+        soft = self._sprung(has_balance, self._search.settings.comfort)
         solved, lengths = self._solve_sprung(soft, targets)
         if soft.regions is not None and 2.0 * max(lengths) > FORCE * COMPLIANCE:
-            compliances = [COMPLIANCE] * len(lengths)
-            soft = self._sprung(compliances, replace(soft.settings, comfort=False), balance)
+            soft = self._sprung(has_balance, comfort=False)
             solved, lengths = self._solve_sprung(soft, targets)
         if any(lengths):
-            compliances = [min(2.0 * length / FORCE, 1.0) for length in lengths]
-            solved, _ = self._solve_sprung(self._sprung(compliances, soft.settings, balance), targets)
+            mobility = {
+                len(self.skeleton) + n: min(max(math.sqrt(2.0 * length / FORCE), STIFFEST), 1.0)
+                for n, length in enumerate(lengths)
+            }
+            solved, _ = self._solve_sprung(soft.with_mobility(mobility), targets)
         return solved
 
     @property
@@ -474,7 +487,7 @@ class Drag:
             if (above - centre).length > self._near:
                 balance = BalanceGoal(above, self._support.axes)
                 goals.append(balance)
-                solved = self._pull_softly([*targets, *stored_targets([balance])], [balance])
+                solved = self._pull_softly([*targets, *stored_targets([balance])], has_balance=True)
                 pose = Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
         errors = measure_goals(self.skeleton, goals, *placed_joints(self.skeleton, pose))
         status = STATUSES[solved.statuses[0]]

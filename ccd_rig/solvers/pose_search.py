@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from time import thread_time
@@ -26,6 +27,7 @@ from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
+    doubles,
     flat,
     goals_key,
     measure_poses,
@@ -406,9 +408,28 @@ class PoseSearch:
             problems.tables = problem_tables(
                 skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
             )
-        reach = reach_of_goals(skeleton, self.goals)
-        made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
+            problems.reach = reach_of_goals(skeleton, self.goals)
+        made = Problem(problems.tables, problems.reach, settings.position_tolerance, settings.angle_tolerance)
         return pool, made
+
+    def with_mobility(self, mobility: Mapping[int, float]) -> PoseSearch:
+        """The same search with other mobilities of joints that are no limb's middle; it shares all else.
+
+        Args:
+            mobility: by joint, above 0: 1 less its stiffness.
+        """
+        other = copy(self)
+        other._problems = {}
+        for limits in [self.limits] if self.regions is None else [self.limits, self.regions]:
+            idle, problem = self._problem(limits)
+            idle.append(problem)
+            problems = self._problems[limits is self.regions]
+            assert problems.tables is not None
+            rows = problems.tables["mobility"].reshape(-1, 3).copy()
+            rows[list(mobility)] = np.array(list(mobility.values()))[:, None]
+            tables = {**problems.tables, "mobility": doubles(rows)}
+            other._problems[limits is self.regions] = _Problems(tables=tables, reach=problems.reach)
+        return other
 
 
 @dataclass
@@ -418,6 +439,7 @@ class _Problems:
     # Those that no thread uses, by angle tolerance.
     idle: dict[float, list[Problem]] = field(default_factory=dict)
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
+    reach: float = 1.0  # see `reach_of_goals`
 
 
 def shared_search(
