@@ -85,9 +85,9 @@ class SolvedFrame(NamedTuple):
             # Of targets that are missed, none that gives way for them is named.
             key=lambda row: (not (is_missed and row[2] in (EASED, GAVE_WAY)), in_tolerances(row[0])),
         )
-        angle = f" / {two_digits(math.degrees(worst.angle))} degrees"
-        turned = any(error.angle > 0.0 for error in result.errors)
-        miss = f"{two_digits(worst.distance * scale * metres_per_unit(scene))} m{angle if turned else ''}"
+        turned, name = any(error.angle > 0.0 for error in result.errors), constraint.name
+        angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
+        miss = f"{two_digits(worst.distance * scale * metres_per_unit(scene))} m{angle}"
         passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
         level, ended = "WARNING", result.status.name
         if result.status is SolveStatus.CONVERGED:
@@ -95,7 +95,7 @@ class SolvedFrame(NamedTuple):
             level, ended = "INFO", state if gives_way else ended
         elif result.status is SolveStatus.STALLED and constraint.method in SINGLE_PASS:
             ended = TURNED_ONCE
-        return level, f"{WORDS[ended]}. {miss} off at worst ({constraint.name}), {passes}"
+        return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
 
 
 def settings_of(
