@@ -97,7 +97,8 @@ def register() -> None:
 
 def unregister() -> None:
     """Listen and wait no more; modules that listen take away what the file has of them."""
-    if registration.waiting and is_used():
+    # Blender hides the file while enabling fails, too.
+    if registration.waiting and hasattr(bpy.data, "objects") and is_used():
         begin()
     if bpy.app.timers.is_registered(look):
         bpy.app.timers.unregister(look)
