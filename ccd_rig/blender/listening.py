@@ -98,7 +98,7 @@ def register() -> None:
 def unregister() -> None:
     """Listen and wait no more; modules that listen take away what the file has of them."""
     # Blender hides the file while enabling fails, too.
-    if registration.waiting and hasattr(bpy.data, "objects") and is_used():
+    if registration.waiting and isinstance(bpy.data, bpy.types.BlendData) and is_used():
         begin()
     if bpy.app.timers.is_registered(look):
         bpy.app.timers.unregister(look)
