@@ -43,6 +43,8 @@ DIRECTIVES = (
     "wraparound=False",
     "cdivision=True",
     "initializedcheck=False",
+    "auto_pickle=False",  # problems are not stored: a third of the time to compile
+    "binding=False",
 )
 CHECKED = (*(each for each in DIRECTIVES if "check" not in each), "boundscheck=True", "initializedcheck=True")
 """Of the variant `bounds`: an index out of range is told on stderr, and the function ends."""
