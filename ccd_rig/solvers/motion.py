@@ -18,7 +18,8 @@ neighbours, and the path is taken at the largest smoothness: a branch that ends 
 one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
-reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
+reference that a frame is given. Such frames, and those that miss their goals and end in local minima, take a
+pose only if the sum falls: sweeps end.
 """
 
 from __future__ import annotations
@@ -622,7 +623,7 @@ def _sweep(
         within: Mask = np.zeros_like(near)
         for rows in _stretches(frames, near):
             within[rows] = changed[rows].any()
-        yield from _relax(frames, motion, turned, within, weights)
+        yield from _relax(frames, motion, turned, _widened(frames, changed, 1) & within, within, weights)
     if unraised is not None:
         _undo_where_no_better(frames, motion, turned, unraised, sudden, most)
         sudden = _jumps(frames, turned)
@@ -681,18 +682,19 @@ def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
 
 
 def _relax(
-    frames: Frames, motion: Solved, turned: Array, within: Mask, smoothness: Array
+    frames: Frames, motion: Solved, turned: Array, active: Mask, within: Mask, smoothness: Array
 ) -> Generator[int, None, None]:
-    """Sweep over the frames `within` until none changes.
+    """Sweep over frames, and beside those that change, until none changes.
 
     Args:
         frames: base poses and goals.
         motion: the poses, changed in place.
         turned: (F, M, 4) their departures, likewise.
+        active: (F,) frames of the first sweep.
         within: (F,) frames that may change.
         smoothness: (F,) of each frame; the larger one counts between two.
     """
-    active, pace = within, _Pace.of(turned.shape[1])
+    pace = _Pace.of(turned.shape[1])
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
     met, moves = motion.statuses == 0, frames.moves.view(np.uint8)
     for _ in range(MOST_SWEEPS):
@@ -713,7 +715,7 @@ def _relax(
                 solved = frames.solve(chunk, near, settles=misses)
                 new, known = departures(frames, solved.rotations, chunk), motion.at(chunk)
                 kept = ~_is_worse(frames, solved, known)
-                if not frames.minimises_departures:
+                if misses or not frames.minimises_departures:
                     sums, sums_before = (
                         _sums(frames, turned, each, chunk, smoothness) for each in (new, turned[chunk])
                     )
