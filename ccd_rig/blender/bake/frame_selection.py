@@ -19,8 +19,7 @@ from ..properties.constraint_values import Constraint
 from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
 from ..scene.evaluation import evaluated_influences
 from ..scene.targets import target_sources
-from .choices import Keys
-from .settings import BakeSettings
+from .settings import BakeSettings, Keys
 
 Array = NDArray[np.float64]
 

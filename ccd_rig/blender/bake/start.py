@@ -26,7 +26,7 @@ from ..rig.armature import RigLayout
 from ..rig.rotation_modes import CHANNELS, channel_values, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.methods import Reference, whole_chain
-from .choices import Start
+from .settings import Start
 
 Curves = Mapping[tuple[str, int], bpy.types.FCurve]
 """Data path and component -> its F-curve."""
