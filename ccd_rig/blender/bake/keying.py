@@ -26,7 +26,7 @@ from ...solvers.stepping import Items, T, Work
 from ..keys import channels
 from ..keys.destination import Destination
 from ..keys.writer import ChannelKeys, write
-from ..properties.stored_poses import MODE
+from ..properties.stored_poses import MODE, is_baked
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
 from ..solve.methods import chain_joints
@@ -89,9 +89,7 @@ def write_keys(
         armature_object, [*keys, *switches], settings.destination, span, name, undo, time
     )
     # Only a copy, or an action that was baked before, still knows the motion before the bake.
-    if settings.destination is Destination.NEW_ACTION or (
-        action == original and start.is_baked(armature_object)
-    ):
+    if settings.destination is Destination.NEW_ACTION or (action == original and is_baked(armature_object)):
         start.remember(action, original, pose, is_by_strips, undo)
     return action
 

@@ -394,13 +394,13 @@ def _destination(
 ) -> Destination:
     from ..keys import channels
     from ..keys.writer import hides_strips
+    from ..properties.stored_poses import is_baked
     from ..rig.rotation_modes import rotation_channel
-    from . import start
 
     if name != AUTO:
         return Destination[name]
     shared = channels.shared_users(armature_object)
-    overwrites = start.is_baked(armature_object) and not shared
+    overwrites = is_baked(armature_object) and not shared
     chosen = Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
     rows = (row for row in armature_object.ccd_rig.constraints if row.enabled)
     bones = {bone.name: bone for row in rows for bone in constraint_list.chain_of(armature_object, row)}

@@ -209,12 +209,6 @@ def is_source_known(action: Any) -> bool:
     return REMEMBERED not in action or isinstance(action[REMEMBERED], bpy.types.Action)
 
 
-def is_baked(armature_object: bpy.types.Object) -> bool:
-    """Whether the present action was baked, and can be written to."""
-    action = channels.action_of(armature_object)
-    return action is not None and POSE in action and action.is_editable and action.override_library is None
-
-
 def known_base(armature_object: bpy.types.Object, time: float) -> BaseOf | None:
     """A function that restores the base poses of samples to the motion before the first bake.
 
@@ -359,7 +353,7 @@ def _has_helped(
     more.
     """
     plants = next((each for each in constraints if each.kind.plants), None)
-    if plants is None or not is_baked(armature_object):
+    if plants is None or not stored_poses.is_baked(armature_object):
         return False
     root = layout.skeleton.chain(plants.tip, plants.chain_length)[0]
     return has_helped_keys(armature_object, layout.names[root])
