@@ -55,7 +55,7 @@ from ccd_rig.blender.retarget.retarget import (
 )
 from ccd_rig.blender.scene.isolation import isolated_scene, set_frame
 from ccd_rig.motion.contacts import ground_velocity
-from ccd_rig.motion.retargeting.settings import RetargetSettings
+from ccd_rig.motion.settings import RetargetSettings
 
 FPS = 30
 SLOW, SHORTEST, LOW = 0.3, 0.1, 0.1  # m/s, s, legs

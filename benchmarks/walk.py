@@ -72,9 +72,9 @@ from ccd_rig.blender.keys.channels import fcurves_of
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
 from ccd_rig.blender.walk import walking_map
+from ccd_rig.motion.settings import WalkSettings
 from ccd_rig.motion.walking.cycle import Cycle, WalkLeg
 from ccd_rig.motion.walking.measures import WalkMeasures
-from ccd_rig.motion.walking.settings import WalkSettings
 
 FPS = 30
 SLOPE = math.radians(25.0)

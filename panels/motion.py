@@ -7,7 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.motion.retargeting.settings import PAIRED, SPACES, WEIGHTS
+from ..ccd_rig.motion.settings import PAIRED, SPACES, WEIGHTS
 from .sidebar import Folded, Rows, draw_ground, draw_report, draw_words
 
 

@@ -22,10 +22,10 @@ from ..errors import InvalidInput, RigError
 from ..maths.batch import Array
 from ..motion.ground import Ground, LevelGround, MovingGround
 from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
+from ..motion.settings import WalkSettings
 from ..motion.walking.cycle import FEWEST, Cycle, Standing, cycle_of, standing_of, with_stride
 from ..motion.walking.measures import WalkMeasures, walk_measures
 from ..motion.walking.path import Strides, Way, fitted_strides, height_at, way_along
-from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan
 from ..motion.walking.timeline import Timeline, timeline
 from ..solvers.walk import Walk, walk_work

@@ -50,8 +50,8 @@ from ..motion.retargeting.scaled_way import (
     limb_effectors,
     scaled_way,
 )
-from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ..motion.retargeting.stances import find_stances, levels
+from ..motion.settings import EffectorSpace, RetargetSettings
 from .retarget_goals import turned_to, with_effectors
 
 SINKS = 0.5

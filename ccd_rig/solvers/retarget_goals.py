@@ -31,7 +31,7 @@ from ..motion.retargeting.scaled_way import (
     limb_effectors,
     poles,
 )
-from ..motion.retargeting.settings import RetargetSettings
+from ..motion.settings import RetargetSettings
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
 from .many import solve_many

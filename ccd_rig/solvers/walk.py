@@ -14,10 +14,10 @@ from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
 from ..motion.retargeting.figures import TargetFigure
+from ..motion.settings import WalkSettings
 from ..motion.walking.cycle import Cycle, Standing, WalkLeg
 from ..motion.walking.folding import folded_leg
 from ..motion.walking.path import Strides, Way
-from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan, plan_walk
 from ..motion.walking.timeline import Timeline
 from .retarget_goals import (

@@ -48,10 +48,9 @@ print("VISITED")
 AT_START = {
     *("ccd_rig", "ccd_rig.defaults", "ccd_rig.errors", "ccd_rig.interrupts", "ccd_rig.json_text"),
     *("ccd_rig.settings", "ccd_rig.maths", "ccd_rig.maths.validation", "ccd_rig.limits"),
-    *("ccd_rig.limits.settings", "ccd_rig.motion", "ccd_rig.motion.settings", "ccd_rig.motion.retargeting"),
-    *("ccd_rig.motion.retargeting.settings", "ccd_rig.motion.walking", "ccd_rig.motion.walking.settings"),
+    *("ccd_rig.limits.settings", "ccd_rig.motion", "ccd_rig.motion.settings"),
     *("ccd_rig.blender", "ccd_rig.blender.evaluations", "ccd_rig.blender.listening"),
-    *("ccd_rig.blender.registration", "ccd_rig.blender.bake", "ccd_rig.blender.bake.choices"),
+    *("ccd_rig.blender.registration", "ccd_rig.blender.bake"),
     *("ccd_rig.blender.bake.settings", "ccd_rig.blender.bake.trouble", "ccd_rig.blender.farm"),
     *("ccd_rig.blender.farm.settings", "ccd_rig.blender.figures", "ccd_rig.blender.figures.choices"),
     *("ccd_rig.blender.keys", "ccd_rig.blender.keys.destination", "ccd_rig.blender.languages"),

@@ -22,20 +22,19 @@ from ..keys.destination import Destination
 from ..keys.writer import ChannelKeys, repeated_bones
 from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..rig import clamps
-from ..scene.evaluation import metres_per_unit
+from ..scene.evaluation import is_visible, metres_per_unit
 from ..scene.ground import require_ground
 from ..scene.isolation import SharedScene
 from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
-from .bake_frames import BakeFrames
-from .choices import Keys, Start
+from .bake_frames import BakeFrames, Relative
 from .findings import end_jumps, in_order, measured_report, planting
 from .keyed_motion import keyed_joints, keyed_motion
-from .keying import keys_of, nothing_to_key, poses_beside, reduce_steps, rotations_beside, write_keys
+from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
 from .playback import check_steps, play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
-from .settings import BakeSettings
+from .settings import BakeSettings, Keys, Start
 from .single_frame import overruled, solve_current
 from .staleness import present_state, store_report
 from .start import start_poses
@@ -195,8 +194,7 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
         raise RigError(nothing_to_key(motion.bake_frames, settings))
 
     keying = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
-    beside = rotations_beside(task, motion.bake_frames)
-    making = keys_of(task, motion.bake_frames, motion.keyed, beside)
+    making = keys_of(task, motion.bake_frames, motion.keyed)
     keys = yield from clock.run(paced(making, keying))
     keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
@@ -205,8 +203,6 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
         motion = motion._replace(keyed=reduced)
     plays = switches.switch_plays(scene, armature_object, {each.group for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
-    is_played = settings.verify or bool(planting(motion.bake_frames))
-    ends = [] if is_played else [*poses_beside(task, motion, beside)]
     writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
     start.store(action, start.SETTINGS, task.fingerprint, undo)
@@ -220,9 +216,12 @@ def _written(preparing: Steps[shot.Task], undo: contextlib.ExitStack) -> Steps[B
 
     measuring = keying._replace(verb="measured")
     times: Array = np.zeros(0)  # of playback
-    places, checking = dict[int, Array](), Clock()
-    if is_played:
-        played = yield from (checking if settings.verify else clock).run(play_steps(task, motion.bake_frames))
+    places, ends, checking = dict[int, Array](), list[tuple[int, Relative, Relative]](), Clock()
+    is_whole = settings.verify or bool(planting(motion.bake_frames))
+    beside = settings.frame_start - 1, settings.frame_end + 1
+    if is_whole or any(is_visible(scene, frame) for frame in beside):
+        playing = play_steps(task, motion.bake_frames, is_whole)
+        played = yield from (checking if settings.verify else clock).run(playing)
         times, places, ends = played.shown.frames, played.planted, [*played.ends()]
     outcome = measured_report(task, motion, action.name, times, places)
     report = yield from clock.run(paced(outcome, measuring))

@@ -18,18 +18,7 @@ from numpy.typing import NDArray
 
 from ...limits.shapes import BatchLimits, Limit, as_hinge
 from ...maths import batch
-from ...maths.batch import (
-    Array,
-    Mask,
-    angles_between,
-    conjugate,
-    inverse,
-    length,
-    move,
-    multiply,
-    rotate,
-    unit,
-)
+from ...maths.batch import Array, Mask
 from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
@@ -175,7 +164,9 @@ class Channels:
     def speeds(self, rotations: Array, translations: Array, frames: Array) -> Array:
         """(F - 1, K) radians per frame, or parts of the chain's length, of (F, J, 4) and (F, J, 3)."""
         turns = measuring.speeds(rotations[:, self.turned], frames)
-        moves = length(np.diff(translations[:, self.placed], axis=0), axis=-1) / np.diff(frames)[:, None]
+        moves = (
+            batch.length(np.diff(translations[:, self.placed], axis=0), axis=-1) / np.diff(frames)[:, None]
+        )
         return np.hstack((turns, moves / self.sizes))
 
     def measures(self, k: int, speed: float, world: Array) -> dict[str, float]:
@@ -238,19 +229,21 @@ def end_jumps(motion: KeyedMotion, way: int, here: Relative, beside: Relative) -
     bake_frames, keyed = motion.bake_frames, Channels.of(motion.bake_frames)
     row, around = (0, slice(AROUND + 1)) if way < 0 else (-1, slice(-AROUND - 1, None))
     joints, rotations = keyed.joints, here.rotations.T
-    solved, reference = (unit(each[row].T) for each in (motion.keyed.rotations, bake_frames.reference_poses))
-    bases = multiply(rotations, conjugate(solved))
-    shifts = rotate(bases, (bake_frames.translations[row] - motion.keyed.translations[row]).T).T
+    solved, reference = (
+        batch.unit(each[row].T) for each in (motion.keyed.rotations, bake_frames.reference_poses)
+    )
+    bases = batch.multiply(rotations, batch.conjugate(solved))
+    shifts = batch.rotate(bases, (bake_frames.translations[row] - motion.keyed.translations[row]).T).T
     angles, without = (
         np.concatenate(
             (
-                angles_between(turns, beside.rotations.T)[keyed.turned],
-                length(places - beside.places, axis=-1)[keyed.placed] / keyed.sizes,
+                batch.angles_between(turns, beside.rotations.T)[keyed.turned],
+                batch.length(places - beside.places, axis=-1)[keyed.placed] / keyed.sizes,
             )
         )
         for turns, places in (
             (rotations, here.places),
-            (multiply(bases, reference), here.places + shifts),
+            (batch.multiply(bases, reference), here.places + shifts),
         )
     )
     near = (motion.keyed.rotations, motion.keyed.translations, bake_frames.frames)
@@ -719,9 +712,9 @@ def foot_slips(
         played, baked = every[baked >= 0], baked[baked >= 0]
         ends = places[c][np.searchsorted(times, played)]
         held = bake_frames.planted_tracks.worlds[baked]
-        away = length(ends[:, :3, 3] - move(held, bake_frames.targets.points[baked, c]), axis=-1)
-        turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])
-        wanted = unit(bake_frames.targets.rotations[baked, c], axis=-1)
+        away = batch.length(ends[:, :3, 3] - batch.move(held, bake_frames.targets.points[baked, c]), axis=-1)
+        turned = orthonormals(batch.inverse(held)[:, :3, :3] @ ends[:, :3, :3])
+        wanted = batch.unit(bake_frames.targets.rotations[baked, c], axis=-1)
         worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
         slips.append(
             FootSlip(
@@ -729,7 +722,7 @@ def foot_slips(
                 float(entries.keyed_residual[entries.constraint == c].max()),
                 float(entries.keyed_angle[entries.constraint == c].max()),
                 float(away.max(initial=0.0)),
-                float(angles_between(turned, wanted, axis=-1).max(initial=0.0)),
+                float(batch.angles_between(turned, wanted, axis=-1).max(initial=0.0)),
                 int(played[worst]) if len(away) else frames[0],
             )
         )

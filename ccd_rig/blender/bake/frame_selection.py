@@ -16,11 +16,10 @@ from ...errors import RigError
 from ..keys import keyframes
 from ..keys.channels import animated_components, fcurves_of, plays, strip_key_times
 from ..properties.constraint_values import Constraint
-from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
+from ..scene.dependence import movers, movers_by_drivers
 from ..scene.evaluation import evaluated_influences
-from ..scene.targets import target_sources
-from .choices import Keys
-from .settings import BakeSettings
+from ..scene.targets import objects_of, target_sources
+from .settings import BakeSettings, Keys
 
 Array = NDArray[np.float64]
 
@@ -118,7 +117,6 @@ def _times_of_targets(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> Iterator[Array]:
     """Times of keys of targets and poles, of everything that moves them, and of keyed and driven settings."""
-    seen = set()
     sources = target_sources(armature_object, constraints)
     paths = {
         f"ccd_rig.constraints[{source.place}].{field}"
@@ -126,19 +124,11 @@ def _times_of_targets(
         for field in (*source.keyed, "influence")
     }
     yield from times_of_curves(armature_object, lambda curve: curve.data_path in paths)
-    for mover in movers_by_drivers(armature_object, paths):
-        seen.add((mover.data_block, mover.bone))
-        yield from _times_of(mover.data_block, mover.bone)
-    for constraint in constraints:
-        objects = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
-        pole = pole_object(constraint)
-        if pole is not None:
-            objects.append((pole, constraint.pole_bone))
-        for obj, bone in objects:
-            for mover in movers(obj, bone, armature_object):
-                if (mover.data_block, mover.bone) not in seen:
-                    seen.add((mover.data_block, mover.bone))
-                    yield from _times_of(mover.data_block, mover.bone)
+    moving = [*movers_by_drivers(armature_object, paths)]
+    for obj, bone in objects_of(sources):
+        moving += movers(obj, bone, armature_object)
+    for data_block, bone in dict.fromkeys((mover.data_block, mover.bone) for mover in moving):
+        yield from _times_of(data_block, bone)
 
 
 def _times_of(data_block: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 from mathutils import Quaternion
-from numpy.typing import NDArray
 
 from ...limits.shapes import contains
 from ...maths.batch import Array, runs
@@ -27,91 +26,35 @@ from ...solvers.stepping import Items, T, Work
 from ..keys import channels
 from ..keys.destination import Destination
 from ..keys.writer import ChannelKeys, write
-from ..properties.stored_poses import MODE
+from ..properties.stored_poses import MODE, is_baked
 from ..rig import rotation_modes
 from ..rig.bone_space import translations_of
-from ..scene.evaluation import is_visible
 from ..solve.methods import chain_joints
 from . import measuring, start
-from .bake_frames import BakeFrames, Motion, Relative
+from .bake_frames import BakeFrames, Motion
 from .frame_selection import key_time
-from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, rotated_joints
+from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
 from .progress import Progress, Steps
 from .settings import BakeSettings
 from .shot import Task
 from .start import Values
 
-Beside = Mapping[tuple[str, str], NDArray[np.float32]]
-"""Values of channels beside a range, by bone and channel, see `channels.values_beside`."""
 
-
-def rotations_beside(task: Task, bake_frames: BakeFrames) -> tuple[Beside, Beside]:
-    """Rotation channels of keyed joints before and after the range, before its keys are written."""
-    bones = task.armature_object.pose.bones
-    names = [bake_frames.skeleton.joints[j].name for j in keyed_joints(bake_frames)]
-    rotations_at = [(name, rotation_modes.rotation_channel(bones[name])[0]) for name in names]
-    return _beside(task, rotations_at, -1), _beside(task, rotations_at, 1)
-
-
-def _beside(task: Task, at: Sequence[tuple[str, str]], way: int) -> Beside:
-    time, settings = key_time(task.scene), task.settings
-    edge = (settings.frame_start if way < 0 else settings.frame_end) * time
-    return channels.values_beside(task.armature_object, at, edge, way, time)
-
-
-def poses_beside(
-    task: Task, motion: KeyedMotion, beside: tuple[Beside, Beside]
-) -> Iterator[tuple[int, Relative, Relative]]:
-    """Yield the arguments of `end_jumps` as keys have them, before those of the range are written.
-
-    Keys beside the range are known without playing, strips and what moves bones otherwise are not.
-
-    Args:
-        beside: of `rotations_beside`.
-    """
-    bake_frames, armature_object = motion.bake_frames, task.armature_object
-    joints, bones = bake_frames.skeleton.joints, armature_object.pose.bones
-    placed = keyed_locations(bake_frames, motion.keyed)
-    for way, row, rotated in ((-1, 0, beside[0]), (1, -1, beside[1])):
-        if not is_visible(task.scene, float(bake_frames.frames[row] + way)):
-            continue
-        here = Relative(motion.keyed.rotations[row], motion.keyed.translations[row])
-        there = Relative(np.full_like(here.rotations, np.nan), np.full_like(here.places, np.nan))
-        for (bone, _), values in rotated.items():
-            rotation = rotation_modes.rotation_of(bones[bone].rotation_mode, values.tolist())
-            there.rotations[bake_frames.skeleton.index(bone)] = rotation
-        located = _beside(task, [(joints[j].name, "location") for j in placed], way)
-        for j, locations in placed.items():
-            location = located.get((joints[j].name, "location"))
-            if location is not None:
-                shift = translations_of(_shifts(bake_frames, j)[row], location - locations[row])
-                there.places[j] = here.places[j] + shift
-        yield way, here, there
-
-
-def _shifts(bake_frames: BakeFrames, j: int) -> Array:
-    """(F, 3, 3) locations to translations of a joint with a keyed location."""
-    if j in bake_frames.located:
-        return bake_frames.shifts[:, bake_frames.located.index(j)]
-    return bake_frames.planted_tracks.shifts
-
-
-def keys_of(
-    task: Task, bake_frames: BakeFrames, motion: Motion, beside: tuple[Beside, Beside]
-) -> Work[list[ChannelKeys]]:
+def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[ChannelKeys]]:
     """Keys of all moved channels at all frames, in the time of keys; yields per bone.
 
     Keys outside the range stay. The new ones continue from them, or lead to them, by the short way round.
-
-    Args:
-        beside: of `rotations_beside`.
     """
     armature_object, settings = task.armature_object, task.settings
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
-    times = bake_frames.frames * key_time(task.scene)
-    joints, (before, after) = keyed_joints(bake_frames), beside
+    time, joints = key_time(task.scene), keyed_joints(bake_frames)
+    times = bake_frames.frames * time
     pose_bones = [armature_object.pose.bones[bake_frames.skeleton.joints[j].name] for j in joints]
     rotations_at = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
+    before, after = (
+        channels.values_beside(armature_object, rotations_at, edge * time, way, time)
+        for edge, way in ((settings.frame_start, -1), (settings.frame_end, 1))
+    )
     keys, locations = [], keyed_locations(bake_frames, motion)
     rotated = set(rotated_joints(bake_frames))
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, rotations_at, strict=True):
@@ -146,9 +89,7 @@ def write_keys(
         armature_object, [*keys, *switches], settings.destination, span, name, undo, time
     )
     # Only a copy, or an action that was baked before, still knows the motion before the bake.
-    if settings.destination is Destination.NEW_ACTION or (
-        action == original and start.is_baked(armature_object)
-    ):
+    if settings.destination is Destination.NEW_ACTION or (action == original and is_baked(armature_object)):
         start.remember(action, original, pose, is_by_strips, undo)
     return action
 
@@ -267,7 +208,9 @@ def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: C
     joint = bake_frames.skeleton.index(keys.group)
     if keys.channel != "location":
         return _Channel(joint, armature_object.pose.bones[keys.group].rotation_mode, keys, None)
-    return _Channel(joint, PLACE, keys, _shifts(bake_frames, joint))
+    if joint in bake_frames.located:
+        return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.located.index(joint)])
+    return _Channel(joint, PLACE, keys, bake_frames.planted_tracks.shifts)
 
 
 def _tolerances(

@@ -123,28 +123,6 @@ class ContactSegment:
         return frozenset[int]().union(*self.moves.values())
 
 
-@dataclass(frozen=True)
-class SegmentEnd:
-    """The last frame of a segment, from which the next segment starts."""
-
-    segment: ContactSegment
-    base: int  # index of the constraint on whose bone the figure hangs, or -1
-    anchors: Mapping[int, Array]  # (4, 4) of each planted constraint, in the world
-    keyed: Pose  # the pose that is keyed
-    solved: Pose  # the pose at full influence
-    animated: Pose  # the pose without constraints
-    world: Array  # (4, 4) armature space to world
-    frame: float  # of the scene
-
-    def departure(self, j: int, pose: Pose) -> Quaternion:
-        """Rotation of a joint in a pose beside its animation."""
-        return (pose.rotations[j] @ self.animated.rotations[j].conjugated()).normalized()
-
-    def let_go(self, moved: frozenset[int], root_bone: int) -> dict[int, Quaternion]:
-        """Departures of the joints that are no more among those `moved`."""
-        return {j: self.departure(j, self.keyed) for j in self.segment.moved - moved - {root_bone}}
-
-
 class PlantedFrames:
     """R solved frames of a bake with planted bones, in order of time."""
 
@@ -319,7 +297,7 @@ class _GroupSolver:
         self.frames, self.group, self.settings = frames, group, settings
         self.chains, self.joints = frames.tracks.support_chains, sorted(group.joints)
         self.iterations = 0
-        self._ended: SegmentEnd | None = None  # of the segment that was finished last
+        self._ended: ContactSegment | None = None  # finished last; from its last frame the next one starts
         self._freed: dict[tuple[int, float], Skeleton] = {}  # see `_free_root`
 
     def solve(self) -> Generator[float, None, None]:
@@ -571,28 +549,29 @@ class _GroupSolver:
             placed_joints = forward_kinematics(skeleton, self._unplanted_pose(segment, held))
             world = frames.worlds[segment.first]
             return replace(segment, anchors={c: place_of(placed_joints[tips[c]], world) for c in held})
-        anchors = {c: ended.anchors[c] for c in held if c in ended.anchors}
+        last, world = ended.last, frames.worlds[ended.last]
+        anchors = {c: frames.anchors[last, c] for c in held if c in ended.planted}
         if len(anchors) < len(held):
-            placed_joints = forward_kinematics(skeleton, ended.keyed)
-            placed_anchors = {c: place_of(placed_joints[tips[c]], ended.world) for c in held}
+            placed_joints = forward_kinematics(skeleton, frames.keyed.pose(last))
+            placed_anchors = {c: place_of(placed_joints[tips[c]], world) for c in held}
             anchors = placed_anchors | anchors
         if self.chains.keeps_body:
             return replace(segment, anchors=anchors, released=self._released(segment))
-        before = ended.segment
-        turns, drift = {**before.turns, **ended.let_go(segment.moved, root_bone)}, before.drift
-        if not segment.planted and ended.base >= 0:  # the root bone goes on beside its animation
+        turns, drift = {**ended.turns, **self._let_go(ended, segment)}, ended.drift
+        if not segment.planted and self.stands_on(ended) >= 0:  # the root bone goes on beside its animation
             solved, animated = (
-                place_of(forward_kinematics(skeleton, pose)[root_bone], ended.world)
-                for pose in (ended.keyed, ended.animated)
+                place_of(forward_kinematics(skeleton, poses.pose(last))[root_bone], world)
+                for poses in (frames.keyed, frames.animated)
             )
             drift = solved @ inverse(animated)
         carried: dict[int, Quaternion] = {}
         if not self._is_body_placed(segment):
             legs = {*self.chains.joints, root_bone}
-            known = before.moved | (before.all_moved - legs)
-            carried = {j: ended.departure(j, ended.solved) for j in segment.all_moved & known}
+            known = ended.moved | (ended.all_moved - legs)
+            carried = self._departures(frames.solved, last, segment.all_moved & known)
+        frame = float(frames.frames[last])
         fading = {
-            j: before.fading.get(j, ended.frame) if j in before.all_moved else ended.frame
+            j: ended.fading.get(j, frame) if j in ended.all_moved else frame
             for j in segment.all_moved & turns.keys()
         }
         return replace(segment, anchors=anchors, turns=turns, drift=drift, carried=carried, fading=fading)
@@ -601,10 +580,20 @@ class _GroupSolver:
         """Joints that nothing moves any more and that have not returned yet."""
         ended, frame = self._ended, float(self.frames.frames[segment.first])
         assert ended is not None
-        gone = ended.segment.released.items()
+        gone = ended.released.items()
         released = {j: at for j, at in gone if j not in segment.moved and frame - at[0] < RETURN}
-        new = ended.let_go(segment.moved, self.chains.root_bone)
-        return released | {j: (ended.frame, turn) for j, turn in new.items()}
+        before = float(self.frames.frames[ended.last])
+        return released | {j: (before, turn) for j, turn in self._let_go(ended, segment).items()}
+
+    def _let_go(self, ended: ContactSegment, segment: ContactSegment) -> dict[int, Quaternion]:
+        """Departures, at the end of a segment, of the joints that the segment after it moves no more."""
+        joints = ended.moved - segment.moved - {self.chains.root_bone}
+        return self._departures(self.frames.keyed, ended.last, joints)
+
+    def _departures(self, poses: JointPoses, row: int, joints: frozenset[int]) -> dict[int, Quaternion]:
+        """Rotations of joints in one of the poses, beside the animation."""
+        turned, animated = poses.pose(row).rotations, self.frames.animated.pose(row).rotations
+        return {j: (turned[j] @ animated[j].conjugated()).normalized() for j in joints}
 
     def _unplanted_pose(self, segment: ContactSegment, held: Sequence[int]) -> Pose:
         """The pose that plants bones at the first frame of all.
@@ -723,7 +712,7 @@ class _GroupSolver:
 
     def _finish(self, segment: ContactSegment, continued: JointPoses) -> None:
         """Store the keyed poses of a solved segment, from whose end the next one starts."""
-        frames, rows, base, last = self.frames, segment.rows, self.stands_on(segment), segment.last
+        frames, rows, base = self.frames, segment.rows, self.stands_on(segment)
         keyed = continued.at(slice(None))
         if segment.active:
             influences = np.zeros(keyed.rotations.shape[:2])
@@ -740,16 +729,7 @@ class _GroupSolver:
         for row in rows.tolist():
             frames.moved[row] |= segment.moved
             frames.bases[row] = base
-        self._ended = SegmentEnd(
-            segment,
-            base,
-            {c: frames.anchors[last, c] for c in segment.planted},
-            frames.keyed.pose(last),
-            frames.solved.pose(last),
-            frames.animated.pose(last),
-            frames.worlds[last],
-            float(frames.frames[last]),
-        )
+        self._ended = segment
 
     # Solving ------------------------------------------------------------------------------------------------
 

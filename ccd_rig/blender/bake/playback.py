@@ -55,12 +55,17 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(task: Task, bake_frames: BakeFrames) -> Steps[_PlaybackSamples]:
-    """Evaluate whole and keyed frames of the range, and visible ones beside it; the keys are written."""
+def play_steps(task: Task, bake_frames: BakeFrames, is_whole: bool) -> Steps[_PlaybackSamples]:
+    """Evaluate whole and keyed frames of the range, and visible ones beside it; the keys are written.
+
+    `is_whole`: else only the ends of the range, and the frames beside it.
+    """
     armature_object, shared, solver = task.armature_object, task.shared, task.solving.solver
     tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
-    frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
+    frames = np.unique(bake_frames.frames[[0, -1]])
+    if is_whole:
+        frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     samples = _PlaybackSamples(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured if shared is None else measured._replace(next_frame=math.inf)  # until all have their keys
@@ -276,11 +281,12 @@ class _PlaybackSamples:
         self.slots = [bones.find(joint.name) for joint in bake_frames.skeleton.joints]
         self.lengths = np.array([bones[slot].bone.length for slot in self.slots])  # without scale
         # At keyed frames targets should be unchanged; the places of planted bones are known.
-        at = np.searchsorted(frames, bake_frames.frames)
+        keyed = np.flatnonzero(np.isin(bake_frames.frames, frames))
+        at = np.searchsorted(frames, bake_frames.frames[keyed])
         targets = TargetRows.empty(count, bake_frames.targets)
-        targets.put(at, bake_frames.targets)
+        targets.put(at, bake_frames.targets.at(keyed))
         influences = np.zeros((count, constraints))
-        influences[at] = bake_frames.influences
+        influences[at] = bake_frames.influences[keyed]
         self.shown = replace(
             bake_frames,
             frames=frames,

@@ -227,6 +227,11 @@ class WeightedFit:
         return f"{words}, at most {metres(worst.rms)} at frame {worst.frame:.7g}"
 
 
+def frame_span(first: float, last: float) -> str:
+    """Words such as "frame 40" or "frames 40 to 58"."""
+    return f"frame {first:.7g}" if first == last else f"frames {first:.7g} to {last:.7g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Smoothed:
     """Consecutive frames whose poses are smoothed, where the nearest pose turns suddenly."""
@@ -251,10 +256,8 @@ class Smoothed:
         return self.angle >= SEEN
 
     def span(self) -> str:
-        """Words such as "frame 40" or "frames 40 to 58"."""
-        if self.frame_start == self.frame_end:
-            return f"frame {self.frame_start:.7g}"
-        return f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
+        """The frames, as `frame_span`."""
+        return frame_span(self.frame_start, self.frame_end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +277,7 @@ class Helped:
 
     def words(self) -> str:
         """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
-        span = f"frame {self.frame_start:.7g}"
-        if self.frame_start != self.frame_end:
-            span = f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
+        span = frame_span(self.frame_start, self.frame_end)
         angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
         words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
         # Whole sentences: in parts a translation would not know where one ends.
@@ -654,11 +655,6 @@ class BakeReport:
         """The entry with the largest error in tolerances; the earliest of equals."""
         return self.entries.worst(self.tolerance, self.angle_tolerance)
 
-    def largest_jump(self) -> Finding | None:
-        """The largest turn of a jump among the findings, or else the largest move, or None."""
-        jumps = (each for each in self.findings if each.trouble is Trouble.JUMP)
-        return max(jumps, key=lambda each: (each.angle, each.distance), default=None)
-
     def unsolved(self) -> tuple[Entry, ...]:
         """Entries of solved frames whose constraint is beyond the tolerances."""
         return self.entries.missed()
@@ -753,8 +749,9 @@ class BakeReport:
             yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
 
     def advice(self) -> str:
-        """Words on the largest jump, or empty."""
-        jump = self.largest_jump()
+        """Words on the largest turn of a jump, or else the largest move; or empty."""
+        jumps = (each for each in self.findings if each.trouble is Trouble.JUMP)
+        jump = max(jumps, key=lambda each: (each.angle, each.distance), default=None)
         if jump is None:
             return ""
         if not jump.angle:

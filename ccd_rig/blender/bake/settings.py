@@ -1,7 +1,8 @@
-"""Settings of a bake, and its options as properties of the operator and of armatures."""
+"""Settings of a bake and their choices, and its options as properties of the operator and of armatures."""
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,7 +18,40 @@ from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
 from ..registration import STORED, Declare
-from .choices import Keys, Start
+
+
+class Keys(enum.Enum):
+    """Choice of keyed frames."""
+
+    EVERY_FRAME = "EVERY_FRAME"
+    """All frames, with slerps between solved ones; linear between keys."""
+    SOLVED_FRAMES = "SOLVED_FRAMES"
+    """Solved frames; Blender interpolates between them (Bezier), and limits hold at the keys."""
+    TARGET_KEYS = "TARGET_KEYS"
+    """Frames at which targets, poles or their movers have keys; solved there, and Bezier between."""
+    REFERENCE_KEYS = "REFERENCE_KEYS"
+    """Frames at which another object, or a bone of it, has keys; solved there, and Bezier between."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether Blender interpolates between solved frames."""
+        return self is not Keys.EVERY_FRAME
+
+
+class Start(enum.Enum):
+    """Choice of the base pose of each frame, for bones that constraints move."""
+
+    ACTION = "ACTION"
+    """The animation; rest for bones without animation, whatever their present pose.
+
+    Bones of converted IK start from the pose that this had.
+    """
+    ORIGINAL = "ORIGINAL"
+    """The animation before the first bake of the action."""
+    REST = "REST"
+    """The rest pose."""
+    POSE = "POSE"
+    """The present pose, at every frame."""
 
 
 @dataclass(frozen=True)
@@ -360,13 +394,13 @@ def _destination(
 ) -> Destination:
     from ..keys import channels
     from ..keys.writer import hides_strips
+    from ..properties.stored_poses import is_baked
     from ..rig.rotation_modes import rotation_channel
-    from . import start
 
     if name != AUTO:
         return Destination[name]
     shared = channels.shared_users(armature_object)
-    overwrites = start.is_baked(armature_object) and not shared
+    overwrites = is_baked(armature_object) and not shared
     chosen = Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
     rows = (row for row in armature_object.ccd_rig.constraints if row.enabled)
     bones = {bone.name: bone for row in rows for bone in constraint_list.chain_of(armature_object, row)}

@@ -162,14 +162,14 @@ def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | No
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
-    blocks: list[_Block] = []
+    blocks: list[Samples] = []
     waiting: list[Shown] = []
     for frame in shot.frames:
         if shared is not None:
             yield Progress(frame, done, len(shot.solved), "evaluated", next_frame=frame)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
-            blocks.append(_Block.of(task, frames.samples(waiting)))
+            blocks.append(frames.samples(waiting))
             waiting = []
         waiting.append(now)
         if frame in due:
@@ -177,37 +177,21 @@ def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | No
             if shared is None:
                 yield Progress(frame, done, len(shot.solved), "evaluated")
     if waiting:
-        blocks.append(_Block.of(task, frames.samples(waiting)))
+        blocks.append(frames.samples(waiting))
     if shared is not None:
         yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", next_frame=beyond)
-    bake_frames = _bake_frames(task, blocks, shot.solved)
+    bake_frames = _bake_frames(task, Samples.joined(blocks), shot.solved)
     if bake_frames.tracks is None:  # with planted bones `note_loop` does not look at it
         with suppress(RigError):  # a target may be invalid beyond the range
             return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))
     return bake_frames, None
 
 
-class _Block(NamedTuple):
-    """Consecutive evaluated frames."""
-
-    played: Samples  # as they play
-    based: Samples  # with their base poses
-    reference: Array | None  # (R, J, 4) reference poses; None for the base poses
-
-    @classmethod
-    def of(cls, task: Task, played: Samples) -> _Block:
-        based, reference = task.start.based(played), task.solving.reference
-        return cls(played, based, None if reference is None else reference(based))
-
-
-def _bake_frames(task: Task, blocks: Sequence[_Block], solved: Sequence[float]) -> BakeFrames:
-    """The frames of blocks, of which some are to be solved."""
-    references = [block.reference for block in blocks if block.reference is not None]
-    played, based = (
-        Samples.joined(each) for each in zip(*((b.played, b.based) for b in blocks), strict=True)
-    )
-    reference = np.concatenate(references) if references else None
-    bake_frames = BakeFrames.of(based, task.constraints, solved, reference, played)
+def _bake_frames(task: Task, played: Samples, solved: Sequence[float]) -> BakeFrames:
+    """Frames as they play, with their base poses, of which `solved` are to be solved."""
+    based, reference = task.start.based(played), task.solving.reference
+    poses = None if reference is None else reference(based)
+    bake_frames = BakeFrames.of(based, task.constraints, solved, poses, played)
     carry_riders(task.armature_object, bake_frames, played)
     return bake_frames
 
@@ -291,8 +275,8 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 yield progress
             samples = _reachable(frames, there, way)
             if samples is not None:
-                block, times = _Block.of(shot.task, samples), samples.frames.tolist()
-                sides[way] = FrameSolver(_bake_frames(shot.task, [block], times), solving)
+                beside = _bake_frames(shot.task, samples, samples.frames.tolist())
+                sides[way] = FrameSolver(beside, solving)
         yield from shown(solver.solve_with(sides, count < MARGINS[-1]), progress)
 
 

@@ -26,10 +26,14 @@ from ..rig.armature import RigLayout
 from ..rig.rotation_modes import CHANNELS, channel_values, mode_of_number, rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.methods import Reference, whole_chain
-from .choices import Start
+from .settings import Start
 
 Curves = Mapping[tuple[str, int], bpy.types.FCurve]
 """Data path and component -> its F-curve."""
+
+
+BaseOf = Callable[[Samples], Samples]
+"""Replaces the base poses of samples."""
 
 
 def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
@@ -205,21 +209,13 @@ def is_source_known(action: Any) -> bool:
     return REMEMBERED not in action or isinstance(action[REMEMBERED], bpy.types.Action)
 
 
-def is_baked(armature_object: bpy.types.Object) -> bool:
-    """Whether the present action was baked, and can be written to."""
-    action = channels.action_of(armature_object)
-    return action is not None and POSE in action and action.is_editable and action.override_library is None
-
-
-def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples]:
+def known_base(armature_object: bpy.types.Object, time: float) -> BaseOf | None:
     """A function that restores the base poses of samples to the motion before the first bake.
 
-    Args:
-        armature_object: with a baked action.
-        time: factor from frames to the time of keys.
+    None: the action was not baked, its source is not known, or is not for this object.
 
-    Raises:
-        RigError: the action was not baked, its source is not known, or is not for this object.
+    Args:
+        time: factor from frames to the time of keys.
     """
     action: Any = channels.action_of(armature_object)
     is_known = action is not None and POSE in action and is_source_known(action)
@@ -229,27 +225,16 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Sampl
         has_turns = any(channel in noted for channel, _ in CHANNELS.values())
         is_known &= pose_bone is None or not has_turns or noted_mode(pose_bone, noted) is not None
     if not is_known:
-        raise RigError(
-            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
-            "another way to start, or assign the original action by hand"
-        )
+        return None
     original = action.get(REMEMBERED)
     curves = {} if original is None else curves_by_path(channels.fcurves_for(original, armature_object))
     return StoredCurves(armature_object, time, values, curves).based
 
 
-def known_base(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples] | None:
-    """Like `base_from`; None where the motion before the first bake is not known."""
-    try:
-        return base_from(armature_object, time)
-    except RigError:
-        return None
-
-
 def reference_from(armature_object: bpy.types.Object, time: float) -> Reference | None:
     """A function that gives reference poses: the base poses before any bake. None: those of now.
 
-    This makes a second bake lead to the result of the first. Arguments as of `base_from`.
+    This makes a second bake lead to the result of the first. Arguments as of `known_base`.
     """
     based = known_base(armature_object, time)
     return None if based is None else lambda samples: based(samples).rig.rotations
@@ -270,8 +255,6 @@ REST: dict[str, tuple[float, ...]] = {
     "location": (0.0, 0.0, 0.0),
 }
 """Values of channels at rest."""
-BaseOf = Callable[[Samples], Samples]
-"""Replaces the base poses of samples."""
 POSED = 1e-4
 """Least difference from rest of a posed channel, in its units."""
 
@@ -333,9 +316,16 @@ def start_poses(
         if start is not Start.POSE and any(still):
             posed[bone] = None
     noted = StoredCurves(armature_object, time, values, played)
-    original = base_from(armature_object, time) if start is Start.ORIGINAL else None
-    if start is Start.ACTION and _has_helped(armature_object, constraints, layout):
+    original: BaseOf | None = None
+    if start is Start.ORIGINAL or (
+        start is Start.ACTION and _has_helped(armature_object, constraints, layout)
+    ):
         original = known_base(armature_object, time)
+    if start is Start.ORIGINAL and original is None:
+        raise RigError(
+            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
+            "another way to start, or assign the original action by hand"
+        )
 
     def based(samples: Samples) -> Samples:
         started = noted.based(samples) if values else samples
@@ -363,7 +353,7 @@ def _has_helped(
     more.
     """
     plants = next((each for each in constraints if each.kind.plants), None)
-    if plants is None or not is_baked(armature_object):
+    if plants is None or not stored_poses.is_baked(armature_object):
         return False
     root = layout.skeleton.chain(plants.tip, plants.chain_length)[0]
     return has_helped_keys(armature_object, layout.names[root])

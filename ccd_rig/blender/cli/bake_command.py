@@ -20,9 +20,8 @@ from ...settings import Solver
 from .. import checks
 from ..bake import bake_all, report
 from ..bake.bake import bake
-from ..bake.choices import Keys, Start
 from ..bake.progress import Pace, Progress
-from ..bake.settings import PLAIN, BakeSettings
+from ..bake.settings import PLAIN, BakeSettings, Keys, Start
 from ..keys.destination import Destination
 from ..properties import body
 from ..properties.active_rig import rigs_to_bake

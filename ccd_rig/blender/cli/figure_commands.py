@@ -22,9 +22,16 @@ import bpy
 from ... import json_text
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...json_text import shown
-from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
-from ...motion.settings import ContactThresholds
-from ...motion.walking.settings import WalkSettings
+from ...motion.settings import (
+    PAIRED,
+    SPACES,
+    WEIGHTS,
+    ContactThresholds,
+    EffectorSpace,
+    RetargetSettings,
+    WalkSettings,
+    Weight,
+)
 from .. import set_up, walk
 from ..atomic_write import read, real_folder
 from ..figures.choices import Choices, Group, Ranges

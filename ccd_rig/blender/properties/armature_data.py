@@ -14,7 +14,7 @@ from typing import Any
 
 import bpy
 
-from ...motion.walking.settings import WalkSettings
+from ...motion.settings import WalkSettings
 from ..languages.translation import CONTEXT
 from ..registration import STORED, Calls, use
 from . import body, constraint_kinds, pose_library, renamed_bones, retarget_group

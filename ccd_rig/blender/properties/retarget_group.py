@@ -6,8 +6,7 @@ from typing import Any
 
 import bpy
 
-from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings
-from ...motion.settings import ContactThresholds
+from ...motion.settings import PAIRED, SPACES, WEIGHTS, ContactThresholds, EffectorSpace, RetargetSettings
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED
 

@@ -16,6 +16,7 @@ from typing import Any
 import bpy
 
 from ... import json_text
+from ..keys.channels import action_of
 from ..rig.rotation_modes import WIDTHS, rotation_channel
 
 FOLLOWED = "ccd_rig_followed"
@@ -45,6 +46,12 @@ def pose_of(action: Any) -> dict[str, dict[str, list[float]]]:
         for bone, channels in bones.items()
         if isinstance(channels, dict)
     }
+
+
+def is_baked(armature_object: bpy.types.Object) -> bool:
+    """Return whether the present action was baked, and can be written to."""
+    action = action_of(armature_object)
+    return action is not None and POSE in action and action.is_editable and action.override_library is None
 
 
 def is_channel(name: str, values: Any) -> bool:

@@ -34,8 +34,15 @@ from ...motion.retargeting.figures import (
     straightest_frame,
 )
 from ...motion.retargeting.measures import Measures, RetargetResult, measures
-from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
-from ...motion.settings import ContactThresholds
+from ...motion.settings import (
+    PAIRED,
+    SPACES,
+    WEIGHTS,
+    ContactThresholds,
+    EffectorSpace,
+    RetargetSettings,
+    Weight,
+)
 from ...solvers.retarget import places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time

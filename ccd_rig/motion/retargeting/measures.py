@@ -16,6 +16,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
 from ..ground import Ground
+from ..settings import RetargetSettings
 from ..walking.path import STEP_UP
 from .feet import FootPath, Sole
 from .figures import (
@@ -29,7 +30,6 @@ from .figures import (
     past_straight,
 )
 from .scaled_way import ScaledWay, head_effector, limb_effectors, poles
-from .settings import RetargetSettings
 from .stances import Stances
 
 JERK_PERCENTILE = 99.0

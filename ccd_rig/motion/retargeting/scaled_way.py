@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array
+from ..settings import EffectorSpace, RetargetSettings
 from .feet import Contacts, Sole, phase_heights, stepped
 from .figures import Figures, Limb, limb_length, path_length, turned
-from .settings import EffectorSpace, RetargetSettings
 from .stances import Stances
 
 

@@ -40,6 +40,7 @@ from ..retargeting.feet import (
 )
 from ..retargeting.figures import inverse, product, turned
 from ..retargeting.measures import JERK_PERCENTILE, jerk_percentile, jerks
+from ..settings import WalkSettings
 from .cycle import (
     BLEND,
     Cycle,
@@ -55,7 +56,6 @@ from .cycle import (
 )
 from .folding import folded_leg
 from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
-from .settings import WalkSettings
 from .timeline import Timeline
 
 LYING, SPLAYED = 0.3, 0.6

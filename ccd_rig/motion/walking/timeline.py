@@ -13,8 +13,8 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...maths.batch import Array, smooth_step
+from ..settings import WalkSettings
 from .cycle import Cycle
-from .settings import WalkSettings
 
 LONGEST = 1e5
 """Seconds of a walk at most."""

@@ -31,8 +31,7 @@ from ccd_rig.motion.retargeting.figures import (
 )
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.scaled_way import head_effector, limb_effectors, poles
-from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
-from ccd_rig.motion.settings import ContactThresholds
+from ccd_rig.motion.settings import ContactThresholds, EffectorSpace, RetargetSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import retarget
 

@@ -30,8 +30,8 @@ from ccd_rig.motion.retargeting.feet import (
 )
 from ccd_rig.motion.retargeting.figures import TargetFigure, leg_length, turned
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.settings import RetargetSettings
 from ccd_rig.motion.retargeting.stances import find_stances
+from ccd_rig.motion.settings import RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 
 FREE = RetargetSettings(contacts=False)

@@ -9,8 +9,7 @@ import pytest
 from ccd_rig.maths import batch
 from ccd_rig.motion.contacts import ground_velocity
 from ccd_rig.motion.retargeting.figures import TargetFigure, product, turned
-from ccd_rig.motion.retargeting.settings import RetargetSettings
-from ccd_rig.motion.settings import ContactThresholds
+from ccd_rig.motion.settings import ContactThresholds, RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 
 FPS, CYCLE, DOWN = 60, 42, 10  # frames of a cycle, and those of them in which a foot is down

@@ -17,6 +17,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
 from ccd_rig.motion.ground import GroundBlock, LevelGround, MovingGround, TriangleGround
 from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.settings import WalkSettings
 from ccd_rig.motion.walking.cycle import (
     cycle_of,
     placed,
@@ -28,7 +29,6 @@ from ccd_rig.motion.walking.cycle import (
 from ccd_rig.motion.walking.folding import fold
 from ccd_rig.motion.walking.measures import walk_measures
 from ccd_rig.motion.walking.path import fitted_strides, way_along
-from ccd_rig.motion.walking.settings import WalkSettings
 from ccd_rig.motion.walking.timeline import timeline
 from ccd_rig.solvers.stepping import result_of
 from ccd_rig.solvers.walk import walk_work
