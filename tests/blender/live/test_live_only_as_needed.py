@@ -79,7 +79,7 @@ def test_a_second_evaluation_is_asked_for_only_where_clamps_have_moved(pair, liv
 
 
 def test_catching_up_ends_with_the_first_evaluation_that_changes_nothing(pair, live):
-    rig, other = pair
+    rig, _ = pair
     rig.ccd_rig.constraints[0].target.location.x -= 0.1
     rigs.update()
     live.catch_up()
