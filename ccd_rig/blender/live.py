@@ -304,9 +304,6 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
-    for obj, bone in objects_of(set_up.reader.targets.sources):
-        if bone and bone not in obj.evaluated_get(depsgraph).pose.bones:  # Edit Mode has just renamed it
-            return False
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample, ground = samples[0], preview.ground
     lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
@@ -414,7 +411,7 @@ def show_edit(armature_object: bpy.types.Object) -> None:
 @_EVALUATIONS.on("depsgraph_update_post", "frame_change_post")
 def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Update the previews of a scene after an evaluation or frame change."""
-    if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
+    if clamps.is_suspended() or depsgraph.mode == "RENDER":
         return
     shown = list(_shown(scene, depsgraph))
     if is_rebuilt(depsgraph):

@@ -248,13 +248,13 @@ def _continued(
         every = np.arange(place, stop, way * frame)  # all whole frames between, from the range outwards
         values = [*(fcurve.evaluate(each) for each in every.tolist()), value]
         pieces = _fitted(np.append(every, times[near])[::way], np.array(values)[::way])
-    beside = np.array([fcurve.evaluate(place)]) if pieces is None else pieces[..., 1]
+    beside = np.array(fcurve.evaluate(place)) if pieces is None else pieces[..., 1]
     is_flat = (beside == value).all() and co[0 if way < 0 else -1, 1] == value
     # The last new key leads to the nearest one by its handle, whatever led there before.
     if is_flat and (way < 0 or interpolation != "BEZIER" or old[handle][near, 1] == value):
         return None  # before and after
     if pieces is None:
-        added = _fresh(np.array([(place, beside[0])]), "CONSTANT" if kind == _CONSTANT else "LINEAR")
+        added = _fresh(np.array([(place, float(beside))]), "CONSTANT" if kind == _CONSTANT else "LINEAR")
     else:
         knots = np.concatenate((pieces[:, 0], pieces[-1:, 3]))
         left, right = np.concatenate((knots[:1], pieces[:, 2])), np.concatenate((pieces[:, 1], knots[-1:]))

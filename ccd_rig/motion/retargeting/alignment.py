@@ -197,9 +197,8 @@ def _segment(figures: Figures, name: str, above: Array, limb: Limb | None) -> Ar
 
 
 def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
-    """(4,) the rotation about an axis between the projections of two vectors."""
-    angle = batch.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
-    return batch.axis_rotation(axis, angle)
+    """(4,) the rotation about an axis between two vectors at right angles to it."""
+    return batch.axis_rotation(axis, batch.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b)))
 
 
 def _foot(figures: Figures, level: Mapping[str, Array], name: str, limb: Limb, heading: Array) -> Array:

@@ -164,9 +164,8 @@ def _toes(foot: Array, tail: Array) -> Array:
     """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that
     leads on ahead; many files have tails that lead nowhere."""
     ahead = foot * (1.0, 1.0, 0.0)
-    size = float(np.linalg.norm(ahead))
-    along = float(ahead @ tail) / max(size, 1e-12)
-    if size > 0.0 and along >= AHEAD * np.linalg.norm(tail) and along <= size:
+    size, along = float(np.linalg.norm(ahead)), float(ahead @ tail)
+    if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= size * size:
         return tail * (1.0, 1.0, 0.0)
     return TOES * ahead
 

@@ -241,6 +241,13 @@ def test_a_file_with_motion_is_not_doubted(hero, tmp_path, name):
     assert hero.ccd_rig.retarget.source_fps == pytest.approx(60.0, abs=0.01)
 
 
+def test_a_rate_of_film_keeps_the_digits_that_tell_it_from_others(hero, tmp_path):
+    path = tmp_path / "film.bvh"
+    path.write_text(BVH.replace("0.0166667", "0.0417083"))
+    assert doubts(path) == []
+    assert hero.ccd_rig.retarget.source_fps == pytest.approx(24000 / 1001, abs=1e-3)
+
+
 def test_what_moves_by_constraints_is_not_doubted(hero, tmp_path):
     hero.pose.bones["bone_1"].constraints.new("COPY_ROTATION")
     bpy.ops.object.mode_set(mode="OBJECT")

@@ -228,6 +228,16 @@ def test_toes_of_a_foot_that_lies_on_its_instep_are_not_bent_round(pitch, is_fla
     np.testing.assert_allclose(turned(made, PAW.toe), wanted, atol=1e-9)
 
 
+def test_frames_beside_a_contact_do_not_tell_that_a_foot_lies_on_its_instep():
+    """It is turned by 90 degrees while it is down, two frames, and by 175 before and after."""
+    half = np.full(31, 0.5 * math.radians(175.0))
+    half[15:17] = 0.25 * math.pi
+    over = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    contacts = Contacts([Phase(15, 16)], np.arange(31) / 24.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    made = turned(feet.flat_toes(over, over, PAW, contacts, 0.15), PAW.toe)
+    np.testing.assert_allclose(made[15:17], np.tile(PAW.toe, (2, 1)), atol=1e-9)
+
+
 def test_a_foot_that_stands_on_its_toes_may_lie_down():
     """A cat's, whose ankle is 12 cm above its ball: as it sits, the ankle comes down to the ground."""
     ankle = np.array((-0.03, 0.0, 0.1))
