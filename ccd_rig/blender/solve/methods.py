@@ -282,23 +282,26 @@ class SolvedGroups:
     """
 
     def __init__(self) -> None:
-        self._before: dict[Hashable, SolvedGroup] = {}
-        self._present: dict[Hashable, SolvedGroup] = {}
+        # By group and the bytes of its inputs: other values of inputs, and the solution.
+        self._before: dict[Hashable, tuple[object, SolvedGroup]] = {}
+        self._present: dict[Hashable, tuple[object, SolvedGroup]] = {}
 
     def begin_frame(self) -> None:
         """Forget solutions that the last frame had no use for."""
         self._before, self._present = self._present, {}
 
-    def get(self, key: Hashable) -> SolvedGroup | None:
+    def get(self, group: Group, numbers: bytes, values: object) -> SolvedGroup | None:
         """The solution from equal inputs."""
-        solved = self._present.get(key) or self._before.get(key)
-        if solved is not None:
-            self._present[key] = solved
-        return solved
+        key = group, numbers
+        known = self._present.get(key) or self._before.get(key)
+        if known is None or known[0] != values:
+            return None
+        self._present[key] = known
+        return known[1]
 
-    def put(self, key: Hashable, solved: SolvedGroup) -> None:
+    def put(self, group: Group, numbers: bytes, values: object, solved: SolvedGroup) -> None:
         """Remember a solution."""
-        self._present[key] = solved
+        self._present[group, numbers] = values, solved
 
 
 @dataclass(frozen=True)
