@@ -5,7 +5,9 @@ from typing import Any
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...]
 
 LIMIT_WIDTH: int
+FULL_EASING: float
 LEVER: float
+LONGEST: float
 POLE_NOISE: float
 
 def why_plain() -> str: ...
@@ -68,7 +70,9 @@ def solve_poses(
     misses: Any,
     is_retry: bool,
 ) -> None: ...
-def soften(distances: Any, lengths: Any, softs: Any, eased: Any) -> None: ...
+def ease_limbs(places: Any, ends: Any, softs: Any, factors: Any, points: Any, limbs: Any) -> int: ...
+def soften(distances: Any, lengths: Any, softs: Any, bases: Any, apart: Any, eased: Any) -> None: ...
+def write_rotations(matrices: Any, rotations: Any, are_skewed: bool) -> None: ...
 def solve_two_bones(
     p: Problem,
     rotations: Any,

@@ -6,13 +6,15 @@ structs; uncompiled, they are the named tuples of `plain`.
 
 from __future__ import annotations
 
-from math import fabs, floor, pi, sqrt
+from math import fabs, floor, nan, pi, sqrt
 
 from .elementary import atan2, sin_cos
-from .plain import Quaternion, Vector
+from .plain import Quaternion, Vector, nogil
 
 SPLIT = 536870913.0
 """2^29 + 1: the product of a double and it, less their difference, has the double's first 24 bits."""
+PLANE = 1e-6
+"""Sine of the angle between two axes below which they define no rotation."""
 NOISE = 1e-6
 """Sine of an angle that single precision cannot tell from zero (input comes from it)."""
 
@@ -78,6 +80,58 @@ def unit(q):
         return Quaternion(1.0, 0.0, 0.0, 0.0)
     scale = 1.0 / sqrt(square)
     return Quaternion(q.w * scale, q.x * scale, q.y * scale, q.z * scale)
+
+
+def size_of(q):
+    return sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z)
+
+
+def normalised(q):
+    """`q` with length 1; each component is divided, as in `maths.batch.unit`."""
+    size = size_of(q)
+    return Quaternion(q.w / size, q.x / size, q.y / size, q.z / size)
+
+
+def opposite(q):
+    """The same rotation with the other sign."""
+    return Quaternion(-q.w, -q.x, -q.y, -q.z)
+
+
+def rotation_to(x, y, z):
+    """The rotation, w not below 0, that takes the axes of the world to orthonormal ones.
+
+    It takes, of the four formulas, the one with the largest divisor (Shepperd 1978, "Quaternion from rotation
+    matrix"). Axes that are not numbers give none.
+    """
+    trace = x.x + y.y + z.z
+    sizes_x, sizes_y, sizes_z = 2.0 * x.x, 2.0 * y.y, 2.0 * z.z
+    largest, q = 1.0 + trace, Quaternion(1.0 + trace, y.z - z.y, z.x - x.z, x.y - y.x)
+    if 1.0 + sizes_x - trace > largest:
+        largest = 1.0 + sizes_x - trace
+        q = Quaternion(y.z - z.y, largest, y.x + x.y, x.z + z.x)
+    if 1.0 + sizes_y - trace > largest:
+        largest = 1.0 + sizes_y - trace
+        q = Quaternion(z.x - x.z, y.x + x.y, largest, z.y + y.z)
+    if 1.0 + sizes_z - trace > largest:
+        largest = 1.0 + sizes_z - trace
+        q = Quaternion(x.y - y.x, x.z + z.x, z.y + y.z, largest)
+    q = normalised(q)
+    return opposite(q) if q.w < 0.0 else q
+
+
+def rotation_along(y, z):
+    """The rotation whose Y axis is along `y`, and its Z in the plane of both; not a number where they are flat."""
+    size_y, size_z = length(y), length(z)
+    if not (size_y > 0.0 and size_z > 0.0):
+        return Quaternion(nan, nan, nan, nan)
+    y = Vector(y.x / size_y, y.y / size_y, y.z / size_y)
+    z = Vector(z.x / size_z, z.y / size_z, z.z / size_z)
+    z = subtract(z, scaled(y, dot(y, z)))
+    size_z = length(z)
+    if not size_z > PLANE:
+        return Quaternion(nan, nan, nan, nan)
+    z = Vector(z.x / size_z, z.y / size_z, z.z / size_z)
+    return rotation_to(cross(y, z), y, z)
 
 
 def rotate(q, v):
@@ -206,3 +260,30 @@ def put_quaternion(values, at, q):
     values[at + 1] = q.x
     values[at + 2] = q.y
     values[at + 3] = q.z
+
+
+def write_rotations(matrices, rotations, are_skewed):
+    """Write the rotations of N matrices.
+
+    Args:
+        matrices: (N, 9) row by row.
+        rotations: (N, 4) written, unit quaternions with w not below 0.
+        are_skewed: whether they may scale, shear and mirror, see `rotation_along`; NaN of flat ones.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if matrices.shape[1] != 9 or rotations.shape[1] != 4 or rotations.shape[0] != matrices.shape[0]:
+        raise ValueError("kernel: matrices and rotations must be as many")
+    with nogil:
+        for n in range(matrices.shape[0]):
+            y = Vector(matrices[n, 1], matrices[n, 4], matrices[n, 7])
+            z = Vector(matrices[n, 2], matrices[n, 5], matrices[n, 8])
+            if are_skewed:
+                q = rotation_along(y, z)
+            else:
+                q = rotation_to(Vector(matrices[n, 0], matrices[n, 3], matrices[n, 6]), y, z)
+            rotations[n, 0] = q.w
+            rotations[n, 1] = q.x
+            rotations[n, 2] = q.y
+            rotations[n, 3] = q.z

@@ -17,6 +17,8 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
+from ..kernel import write_rotations
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -252,23 +254,26 @@ def inverse(frames: Array) -> Array:
 
 
 def quaternions(matrices: Array) -> Array:
-    """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...).
+    """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...)."""
+    by_pose = np.moveaxis(matrices, (0, 1), (-2, -1))
+    return np.ascontiguousarray(np.moveaxis(_rotations_of(by_pose, are_skewed=False), -1, 0))
 
-    Each takes, of the four formulas, the one with the largest divisor (Shepperd 1978, "Quaternion from
-    rotation matrix").
+
+def orthonormals(axes: Array) -> Array:
+    """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
+
+    Gram-Schmidt: Y is the direction of the second column, and Z the part of the third orthogonal to it. X
+    completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
     """
-    m = matrices
-    trace = m[0, 0] + m[1, 1] + m[2, 2]
-    # 4 q_a q_b for all pairs: the outer product of 2 q with itself.
-    outer = np.empty((4, 4, *m.shape[2:]))
-    outer[0, 0] = 1.0 + trace
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        outer[i + 1, i + 1] = 1.0 + 2.0 * m[i, i] - trace
-        outer[0, i + 1] = outer[i + 1, 0] = m[k, j] - m[j, k]
-        outer[i + 1, j + 1] = outer[j + 1, i + 1] = m[i, j] + m[j, i]
-    best = np.argmax(np.einsum("aa...->a...", outer), axis=0)
-    rotations = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
-    return np.asarray(np.where(rotations[:1] < 0.0, -rotations, rotations))
+    return _rotations_of(axes, are_skewed=True)
+
+
+def _rotations_of(matrices: Array, are_skewed: bool) -> Array:
+    """Rotations (..., 4) of matrices (..., 3, 3), see `write_rotations` of the kernel."""
+    rotations = np.empty((*matrices.shape[:-2], 4))
+    flat = np.ascontiguousarray(matrices, np.float64).reshape(-1, 9)
+    write_rotations(flat, rotations.reshape(-1, 4), are_skewed)
+    return rotations
 
 
 POLAR_STEPS = 30

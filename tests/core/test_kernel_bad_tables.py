@@ -577,9 +577,53 @@ def test_closed_forms_need_joints_that_turn_and_move_the_point(way: Any) -> None
 @WAYS
 def test_softness_is_as_many_and_finite(way: Any) -> None:
     with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be as many$"):
-        way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2))
+        way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2), np.ones(2), np.ones(2))
     with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be finite"):
-        way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1))
+        way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1), np.ones(1), np.ones(1))
+
+
+LIMB = {
+    "places": np.ones((2, 9)),
+    "ends": np.ones((2, 3)),
+    "softs": np.ones(2),
+    "factors": np.ones(2),
+    "points": np.ones((2, 3)),
+    "limbs": np.ones((2, 3)),
+}
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("places", np.ones((2, 3))),
+        ("places", np.ones((2, 8))),
+        ("places", np.ones((1, 9))),
+        ("ends", np.ones((2, 4))),
+        ("ends", np.ones((1, 3))),
+        ("softs", np.ones(3)),
+        ("factors", np.ones(3)),
+        ("points", np.ones((3, 3))),
+        ("points", np.ones((1, 3))),
+        ("limbs", np.ones((2, 2))),
+        ("places", np.full((2, 9), math.nan)),
+        ("ends", np.full((2, 3), math.inf)),
+        ("points", np.full((2, 3), math.nan)),
+        ("softs", np.full(2, math.nan)),
+        ("factors", np.full(2, math.inf)),
+    ],
+)
+def test_limbs_fit_their_targets(way: Any, name: str, values: Any) -> None:
+    way.ease_limbs(*LIMB.values())
+    with pytest.raises(ValueError, match=r"^kernel: "):
+        way.ease_limbs(*{**LIMB, name: values}.values())
+
+
+@WAYS
+def test_matrices_fit_their_rotations(way: Any) -> None:
+    for matrices, rotations in ((8, (2, 4)), (9, (2, 3)), (9, (1, 4))):
+        with pytest.raises(ValueError, match=r"^kernel: matrices and rotations must be as many$"):
+            way.write_rotations(np.ones((2, matrices)), np.ones(rotations), True)
 
 
 FRAMES = {

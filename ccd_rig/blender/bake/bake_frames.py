@@ -277,7 +277,8 @@ class BakeFrames:
     def _note_returning(self, played: RigRows) -> None:
         """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
-        if not joints:
+        is_same = played.rotations is self.reference_poses and played.translations is self.translations
+        if not joints or is_same:
             return
         if self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})

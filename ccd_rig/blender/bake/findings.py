@@ -27,6 +27,7 @@ from ...maths.batch import (
     length,
     move,
     multiply,
+    orthonormals,
     rotate,
     unit,
 )
@@ -37,7 +38,6 @@ from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of_rig, rig_ground
-from ..scene.targets import orthonormals
 from ..solve.methods import chain_joints, groups
 from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion, Relative, Rows

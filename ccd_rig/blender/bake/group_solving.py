@@ -796,7 +796,7 @@ class _Share:
             limb = self.limbs.get(c)
             if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
                 continue
-            most = np.maximum(limb.extension, 1.0 - limb.soft)
+            most = np.maximum(limb.extension(), 1.0 - limb.soft)
             most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
             settings.extensions[:, k] = most
             in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
