@@ -41,3 +41,7 @@ cdef void put_vector(double[::1] values, Py_ssize_t at, Vector v) noexcept nogil
 cdef void put_quaternion(double[::1] values, Py_ssize_t at, Quaternion q) noexcept nogil
 @cython.locals(n=cython.Py_ssize_t, y=Vector, z=Vector, q=Quaternion)
 cpdef write_rotations(const double[:, ::1] matrices, double[:, ::1] rotations, bint are_skewed)
+@cython.locals(n=cython.Py_ssize_t, k=cython.Py_ssize_t, square=double, size=double)
+cpdef write_units(const double[:, ::1] rows, double[:, ::1] units)
+@cython.locals(n=cython.Py_ssize_t, a=Vector, b=Vector, c=Vector, shift=Vector, across=Vector, volume=double)
+cpdef write_locations(const double[:, ::1] shifts, const double[:, ::1] translations, double[:, ::1] locations)

@@ -287,3 +287,55 @@ def write_rotations(matrices, rotations, are_skewed):
             rotations[n, 1] = q.x
             rotations[n, 2] = q.y
             rotations[n, 3] = q.z
+
+
+def write_units(rows, units):
+    """Write N rows of numbers with length 1; a row without a length becomes NaN.
+
+    Args:
+        rows: (N, K).
+        units: (N, K) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if units.shape[0] != rows.shape[0] or units.shape[1] != rows.shape[1]:
+        raise ValueError("kernel: rows and unit rows must be as many")
+    with nogil:
+        for n in range(rows.shape[0]):
+            square = 0.0
+            for k in range(rows.shape[1]):
+                square += rows[n, k] * rows[n, k]
+            size = sqrt(square) if square > 0.0 else nan
+            for k in range(rows.shape[1]):
+                units[n, k] = rows[n, k] / size
+
+
+def write_locations(shifts, translations, locations):
+    """Write the values of N location channels that give translations, by Cramer's rule.
+
+    Args:
+        shifts: (N, 9) matrices from location to translation, row by row; of flat ones the location is NaN.
+        translations: (N, 3).
+        locations: (N, 3) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if shifts.shape[1] != 9 or translations.shape[1] != 3 or locations.shape[1] != 3:
+        raise ValueError("kernel: shifts, translations and locations must be as many")
+    if shifts.shape[0] != locations.shape[0] or translations.shape[0] != locations.shape[0]:
+        raise ValueError("kernel: shifts, translations and locations must be as many")
+    with nogil:
+        for n in range(locations.shape[0]):
+            a = Vector(shifts[n, 0], shifts[n, 3], shifts[n, 6])
+            b = Vector(shifts[n, 1], shifts[n, 4], shifts[n, 7])
+            c = Vector(shifts[n, 2], shifts[n, 5], shifts[n, 8])
+            shift = Vector(translations[n, 0], translations[n, 1], translations[n, 2])
+            across = cross(b, c)
+            volume = dot(a, across)
+            if volume == 0.0:
+                volume = nan
+            locations[n, 0] = dot(shift, across) / volume
+            locations[n, 1] = dot(shift, cross(c, a)) / volume
+            locations[n, 2] = dot(shift, cross(a, b)) / volume

@@ -17,7 +17,7 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..kernel import write_rotations
+from ..kernel import write_rotations, write_units
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -79,7 +79,12 @@ def unit(rotations: Array, axis: int = 0) -> Array:
     if axis == 0:
         lengths: Array = np.sqrt((rotations * rotations).sum(0))
         return rotations / lengths
-    return rotations / np.expand_dims(length(rotations, axis), axis)
+    if axis != -1:
+        return rotations / np.expand_dims(length(rotations, axis), axis)
+    units = np.empty(rotations.shape)
+    rows = np.ascontiguousarray(rotations, np.float64).reshape(-1, rotations.shape[-1])
+    write_units(rows, units.reshape(rows.shape))
+    return units
 
 
 def unit_rows(rows: Any) -> Array:

@@ -806,12 +806,18 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "rotations": np.zeros((angles, 4)),
         "are_skewed": rng.random() < 0.5,
     }
+    units: dict[str, Any] = {"rows": draw.normal(size=(angles, 4)), "units": np.zeros((angles, 4))}
+    located: dict[str, Any] = {
+        "shifts": draw.normal(size=(angles, 9)),
+        "translations": draw.normal(size=(angles, 3)),
+        "locations": np.zeros((angles, 3)),
+    }
     swept = _motion(draw, rng)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            for group in (arrays, single, chain, spline, reaches, limb, turned, swept):
+            for group in (arrays, single, chain, spline, reaches, limb, turned, units, located, swept):
                 _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
@@ -826,6 +832,8 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.soften, reaches, ("eased",)),
         (kernel.ease_limbs, limb, ("points", "limbs")),
         (kernel.write_rotations, turned, ("rotations",)),
+        (kernel.write_units, units, ("units",)),
+        (kernel.write_locations, located, ("locations",)),
         *(
             (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))
             for function, names in MOTION_ARRAYS.items()

@@ -668,3 +668,32 @@ def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
         for each in spoilt:
             with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
                 run(place, each)
+
+
+@WAYS
+def test_rows_fit_their_units_and_locations(way: Any) -> None:
+    for shape in ((1, 4), (2, 3)):
+        with pytest.raises(ValueError, match=r"^kernel: rows and unit rows must be as many$"):
+            way.write_units(np.ones((2, 4)), np.ones(shape))
+    sizes = {"shifts": (2, 9), "translations": (2, 3), "locations": (2, 3)}
+    for name, size in (("shifts", (2, 8)), ("translations", (2, 4)), ("locations", (2, 2)), ("shifts", (1, 9))):
+        with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):
+            way.write_locations(*map(np.ones, {**sizes, name: size}.values()))
+    with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):
+        way.write_locations(np.ones((2, 9)), np.ones((1, 3)), np.ones((2, 3)))
+
+
+@WAYS
+def test_what_has_no_length_or_volume_is_no_number(way: Any) -> None:
+    units, locations, turned = np.zeros((2, 4)), np.zeros((2, 3)), np.zeros((3, 4))
+    way.write_units(np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 4.0]]), units)
+    assert np.isnan(units[0]).all()
+    assert units[1].tolist() == [0.0, 0.6, 0.0, 0.8]
+    shifts = np.array([np.ones(9), 2.0 * np.eye(3).ravel()])
+    way.write_locations(shifts, np.ones((2, 3)), locations)
+    assert np.isnan(locations[0]).all()
+    assert locations[1].tolist() == [0.5, 0.5, 0.5]
+    flat = np.array([np.zeros(9), np.ones(9), [3.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, -2.0]])
+    way.write_rotations(flat, turned, True)
+    assert np.isnan(turned[:2]).all()
+    assert not np.isnan(turned[2]).any()

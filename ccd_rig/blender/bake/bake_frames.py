@@ -308,10 +308,11 @@ class BakeFrames:
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
+        chain, body = (of(self.skeleton, self.constraints[c]) for of in (chain_joints, body_joints))
+        if not body or not (self.helped or self.returning):
+            return chain
         helped = any(c in each.members for each in self.helped.values())
-        body = body_joints(self.skeleton, self.constraints[c])
-        moved = [j for j in body if helped or j in self.returning]
-        return (*moved, *chain_joints(self.skeleton, self.constraints[c]))
+        return (*(j for j in body if helped or j in self.returning), *chain)
 
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]

@@ -53,7 +53,11 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     _hold_limits(bake_frames, full, influences > 0.0)
     rotations = _blended(bake_frames, full, influences)
     keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations, located))
-    at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full, located))
+    shifting = [*bake_frames.located, *(each.driver for each in bake_frames.couplings)]
+    if (influences[:, shifting] == 1.0).all():
+        at_full = Motion(full, keyed.translations.copy(), keyed.locations.copy())
+    else:
+        at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full, located))
     if bake_frames.tracks is not None:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, keyed, at_full)
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
@@ -302,13 +306,16 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: A
         base: (F, J, 4) poses that were blended from. Where one breaks the limit itself, it wins: a clamp
             would make the joint jump as soon as the influence leaves 0.
     """
-    turning = np.array([not joint.locked for joint in bake_frames.skeleton.joints])
+    locked = bake_frames.skeleton.locked
     rows_by_limits: dict[int, list[int]] = {}
     for f, limits in enumerate(bake_frames.limits):
         rows_by_limits.setdefault(id(limits), []).append(f)
     for rows in rows_by_limits.values():
         limits = bake_frames.limits[rows[0]]
-        joints = [j for j in np.flatnonzero(where[rows].any(0) & turning) if limits[j] is not None]
+        joints = [j for j, limit in enumerate(limits) if limit is not None and j not in locked]
+        if joints:
+            chosen = where[rows].any(0)
+            joints = [j for j in joints if chosen[j]]
         if not joints:
             continue
         shapes, places = BatchLimits([limits[j] for j in joints]), np.ix_(rows, joints)
