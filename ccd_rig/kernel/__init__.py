@@ -13,7 +13,7 @@ from .loading import load
 
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("elementary", ("atan2", "cos", "sin")),
-    ("geometry", ("write_locations", "write_rotations", "write_units")),
+    ("geometry", ("write_locations", "write_rotated", "write_rotations", "write_units")),
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),

@@ -45,3 +45,5 @@ cpdef write_rotations(const double[:, ::1] matrices, double[:, ::1] rotations, b
 cpdef write_units(const double[:, ::1] rows, double[:, ::1] units)
 @cython.locals(n=cython.Py_ssize_t, a=Vector, b=Vector, c=Vector, shift=Vector, across=Vector, volume=double)
 cpdef write_locations(const double[:, ::1] shifts, const double[:, ::1] translations, double[:, ::1] locations)
+@cython.locals(n=cython.Py_ssize_t, q=Quaternion, v=Vector)
+cpdef write_rotated(const double[:, ::1] rotations, const double[:, ::1] vectors, double[:, ::1] rotated)

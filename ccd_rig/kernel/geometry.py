@@ -339,3 +339,27 @@ def write_locations(shifts, translations, locations):
             locations[n, 0] = dot(shift, across) / volume
             locations[n, 1] = dot(shift, cross(c, a)) / volume
             locations[n, 2] = dot(shift, cross(a, b)) / volume
+
+
+def write_rotated(rotations, vectors, rotated):
+    """Write N vectors, rotated.
+
+    Args:
+        rotations: (N, 4) unit quaternions.
+        vectors: (N, 3).
+        rotated: (N, 3) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if rotations.shape[1] != 4 or vectors.shape[1] != 3 or rotated.shape[1] != 3:
+        raise ValueError("kernel: rotations and vectors must be as many")
+    if rotations.shape[0] != rotated.shape[0] or vectors.shape[0] != rotated.shape[0]:
+        raise ValueError("kernel: rotations and vectors must be as many")
+    with nogil:
+        for n in range(rotated.shape[0]):
+            q = Quaternion(rotations[n, 0], rotations[n, 1], rotations[n, 2], rotations[n, 3])
+            v = rotate(q, Vector(vectors[n, 0], vectors[n, 1], vectors[n, 2]))
+            rotated[n, 0] = v.x
+            rotated[n, 1] = v.y
+            rotated[n, 2] = v.z

@@ -17,7 +17,7 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..kernel import write_rotations, write_units
+from ..kernel import write_rotated, write_rotations, write_units
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -61,6 +61,15 @@ def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
 
     They broadcast with components last.
     """
+    if axis == -1:
+        shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
+        rotated = np.empty((*shape, 3))
+        turns, ways = (
+            np.ascontiguousarray(np.broadcast_to(each, (*shape, width)), np.float64).reshape(-1, width)
+            for each, width in ((rotations, 4), (vectors, 3))
+        )
+        write_rotated(turns, ways, rotated.reshape(-1, 3))
+        return rotated
     w, x, y, z = _components(rotations, axis)
     a, b, c = _components(vectors, axis)
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)

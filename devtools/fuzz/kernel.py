@@ -812,12 +812,17 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "translations": draw.normal(size=(angles, 3)),
         "locations": np.zeros((angles, 3)),
     }
+    carried: dict[str, Any] = {
+        "rotations": draw.normal(size=(angles, 4)),
+        "vectors": draw.normal(size=(angles, 3)),
+        "rotated": np.zeros((angles, 3)),
+    }
     swept = _motion(draw, rng)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            for group in (arrays, single, chain, spline, reaches, limb, turned, units, located, swept):
+            for group in (arrays, single, chain, spline, reaches, limb, turned, units, located, carried, swept):
                 _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
@@ -833,6 +838,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.ease_limbs, limb, ("points", "limbs")),
         (kernel.write_rotations, turned, ("rotations",)),
         (kernel.write_units, units, ("units",)),
+        (kernel.write_rotated, carried, ("rotated",)),
         (kernel.write_locations, located, ("locations",)),
         *(
             (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))

@@ -684,6 +684,16 @@ def test_rows_fit_their_units_and_locations(way: Any) -> None:
 
 
 @WAYS
+def test_rotations_fit_their_vectors(way: Any) -> None:
+    sizes = {"rotations": (2, 4), "vectors": (2, 3), "rotated": (2, 3)}
+    way.write_rotated(*map(np.ones, sizes.values()))
+    for name in sizes:
+        for size in ((2, 5), (1, sizes[name][1])):
+            with pytest.raises(ValueError, match=r"^kernel: rotations and vectors must be as many$"):
+                way.write_rotated(*map(np.ones, {**sizes, name: size}.values()))
+
+
+@WAYS
 def test_what_has_no_length_or_volume_is_no_number(way: Any) -> None:
     units, locations, turned = np.zeros((2, 4)), np.zeros((2, 3)), np.zeros((3, 4))
     way.write_units(np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 4.0]]), units)

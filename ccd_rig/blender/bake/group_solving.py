@@ -210,7 +210,7 @@ class Batch:
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
     """Rest of bones at rows of a bake's frames, in order of time; one row where all are equal."""
     whole, bones = slice(int(rows[0]), int(rows[-1]) + 1), (bake_frames.offsets, bake_frames.rests)
-    if all((each[whole] == each[whole][:1]).all() for each in bones):
+    if len(rows) > 1 and all((each[whole] == each[whole][:1]).all() for each in bones):
         rows = rows[:1]
     offsets, rests = (each[rows] for each in bones)
     return Bones(offsets, unit(rests, axis=-1))

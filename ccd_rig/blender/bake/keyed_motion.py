@@ -306,16 +306,14 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: A
         base: (F, J, 4) poses that were blended from. Where one breaks the limit itself, it wins: a clamp
             would make the joint jump as soon as the influence leaves 0.
     """
-    locked = bake_frames.skeleton.locked
+    skeleton_joints = bake_frames.skeleton.joints
     rows_by_limits: dict[int, list[int]] = {}
     for f, limits in enumerate(bake_frames.limits):
         rows_by_limits.setdefault(id(limits), []).append(f)
     for rows in rows_by_limits.values():
         limits = bake_frames.limits[rows[0]]
-        joints = [j for j, limit in enumerate(limits) if limit is not None and j not in locked]
-        if joints:
-            chosen = where[rows].any(0)
-            joints = [j for j in joints if chosen[j]]
+        turning = (j for j, limit in enumerate(limits) if limit is not None and not skeleton_joints[j].locked)
+        joints = [j for j in turning if where[rows, j].any()]
         if not joints:
             continue
         shapes, places = BatchLimits([limits[j] for j in joints]), np.ix_(rows, joints)
