@@ -18,7 +18,10 @@ ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
     ("skeleton", ("Problem",)),
-    ("closed_forms", ("FULL_EASING", "LONGEST", "ease_limbs", "soften", "solve_target_triangles", "solve_two_bones")),
+    (
+        "closed_forms",
+        ("FULL_EASING", "LONGEST", "ease_limbs", "soften", "solve_target_triangles", "solve_two_bones"),
+    ),
     ("motion", ("carry_departures", "sweep_departures", "write_departures", "write_largest_angles")),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )

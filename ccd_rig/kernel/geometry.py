@@ -120,7 +120,7 @@ def rotation_to(x, y, z):
 
 
 def rotation_along(y, z):
-    """The rotation whose Y axis is along `y`, and its Z in the plane of both; not a number where they are flat."""
+    """The rotation with Y along `y` and Z in the plane of both; NaN where they are flat."""
     size_y, size_z = length(y), length(z)
     if not (size_y > 0.0 and size_z > 0.0):
         return Quaternion(nan, nan, nan, nan)

@@ -34,7 +34,10 @@ def stretched(distances: Value, lengths: Value, soft: Value, bases: Value, apart
         bases: (R,) lengths to which the base poses stretch them.
         apart: (R,) distances from targets to the ends of the base poses.
     """
-    far, *others = np.broadcast_arrays(*map(np.atleast_1d, (distances, lengths, soft, bases, apart)))
+    values = map(np.atleast_1d, (distances, lengths, soft, bases, apart))
+    far, whole, part, present, away = (
+        np.ascontiguousarray(each, np.float64) for each in np.broadcast_arrays(*values)
+    )
     eased = np.empty(len(far))
-    soften(*(np.ascontiguousarray(each, np.float64) for each in (far, *others)), eased)
+    soften(far, whole, part, present, away, eased)
     return eased

@@ -822,7 +822,19 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            for group in (arrays, single, chain, spline, reaches, limb, turned, units, located, carried, swept):
+            for group in (
+                arrays,
+                single,
+                chain,
+                spline,
+                reaches,
+                limb,
+                turned,
+                units,
+                located,
+                carried,
+                swept,
+            ):
                 _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)

@@ -676,7 +676,12 @@ def test_rows_fit_their_units_and_locations(way: Any) -> None:
         with pytest.raises(ValueError, match=r"^kernel: rows and unit rows must be as many$"):
             way.write_units(np.ones((2, 4)), np.ones(shape))
     sizes = {"shifts": (2, 9), "translations": (2, 3), "locations": (2, 3)}
-    for name, size in (("shifts", (2, 8)), ("translations", (2, 4)), ("locations", (2, 2)), ("shifts", (1, 9))):
+    for name, size in (
+        ("shifts", (2, 8)),
+        ("translations", (2, 4)),
+        ("locations", (2, 2)),
+        ("shifts", (1, 9)),
+    ):
         with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):
             way.write_locations(*map(np.ones, {**sizes, name: size}.values()))
     with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):

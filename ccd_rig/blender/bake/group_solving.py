@@ -528,7 +528,8 @@ def _solve_group(
     shares = [
         share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
     ]
-    sizes, numbers = [len(share.rows) for share in shares], [share.batch.frames[share.rows] for share in shares]
+    sizes = [len(share.rows) for share in shares]
+    numbers = [share.batch.frames[share.rows] for share in shares]
     order = None if len(shares) == 1 else np.argsort(np.concatenate(numbers))
 
     def in_order(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -126,7 +126,9 @@ class SolvedFrame:
         """
         distances, angles, lost = self._misses
         active, states, met = sorted(self._states), self._states, self.met
-        ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
+        ended = [
+            SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met
+        ]
         scale = max(abs(each) for each in Matrix(self.motion.bake_frames.worlds[0].tolist()).to_scale())
         errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
         status, full = ended[0] if ended else SolveStatus.CONVERGED, self.motion.full

@@ -36,6 +36,7 @@ from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from .dependence import pole_object, target_object
 
+
 class TargetRows(NamedTuple):
     """Targets of C constraints at R frames, armature space, rounded to float32; see `TargetSample`.
 
