@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from operator import attrgetter
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import bpy
@@ -29,7 +28,6 @@ from ..solvers.stepping import result_of
 from . import checks, evaluations
 from .bake import single_frame
 from .bake.single_frame import SolvedFrame
-from .bake.staleness import fields
 from .properties import armature_data, body
 from .properties.active_rig import with_settings
 from .registration import Handlers
@@ -53,42 +51,72 @@ BONES = (
 )
 """Properties of the armature's bones that a set-up depends on."""
 
+UNSEEN = frozenset(
+    (
+        "influence",
+        "known_as",
+        "slide_is_made",
+        "stiffness_made",
+        "start_rotation",
+        "start_before",
+    )
+)
+"""Stored settings that no set-up depends on; samples have the influence."""
 Values = tuple[Any, ...]
-_Getter = Callable[[Any], Values]
+_ARE_APART = "bl_system_properties_get" in bpy.types.PoseBone.bl_rna.functions  # type: ignore[attr-defined]
+"""Whether Blender stores properties of add-ons apart from custom properties."""
 
 
-def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
-    """Return values that change with every edit of a set-up.
-
-    Args:
-        armature_object: the original object.
-        names: of the bones of its chains.
-    """
-    group, pose_bones = armature_object.ccd_rig, armature_object.pose.bones
-    bones = [pose_bones.get(name) for name in names]
+def state_of(armature_object: bpy.types.Object) -> Values:
+    """Return values that change with every edit of a set-up; `armature_object`: the original object."""
+    pose_bones, poses = armature_object.pose.bones, armature_object.ccd_rig.poses
+    names, group = pose_bones.keys(), _stored(armature_object)
+    rows = [_settings(row) for row in group.get("constraints", ())]
+    joints = [(bone.name, _settings(_stored(bone))) for bone in with_settings(pose_bones)]
     return (
-        pose_bones.keys(),
+        names,
+        rows,
         [
             (
-                _values(row),  # all but the influence, which samples have
-                _target_values(row.target, row.target_bone),
-                _target_values(row.pole_target, row.pole_bone),
+                _target_values(row.get("target"), row.get("target_bone", "")),
+                _target_values(row.get("pole_target"), row.get("pole_bone", "")),
             )
-            for row in group.constraints
+            for row in rows
         ],
-        [None if bone is None else _values(bone.ccd_rig) for bone in bones],
-        [
-            (each.name, each.ccd_rig.mass, len(each.ccd_rig.coupled_offsets))
-            for each in with_settings(pose_bones)
-        ],
+        [joint for joint in joints if joint[1]],
         [foreach(pose_bones, *each).tobytes() for each in _widths(bpy.types.PoseBone, POSE_BONES)],
         [foreach(armature_object.data.bones, *each).tobytes() for each in _widths(bpy.types.Bone, BONES)],
-        _values(group.solver),
-        [(pose.name, foreach(pose.rotations, "rotation", 4).tobytes()) for pose in group.poses],
-        group.body,
-        group.body_helps,
+        _settings(group.get("solver")),
+        [(pose.name, foreach(pose.rotations, "rotation", 4).tobytes()) for pose in poses],
+        group.get("body"),
+        group.get("body_helps"),
         body.body_of(armature_object),
     )
+
+
+def _stored(owner: Any) -> Any:
+    """Return the stored group of an object or bone that has settings; getters take three times as long."""
+    return (owner.bl_system_properties_get() if _ARE_APART else owner)["ccd_rig"]
+
+
+def _settings(group: Any) -> dict[str, Any]:
+    """Return what is set in a stored group; of constraints all but the influence, which samples have.
+
+    Reading a group creates those within it: empty ones are left out.
+    """
+    return {} if group is None else _filled(group.to_dict())
+
+
+def _filled(values: dict[str, Any]) -> dict[str, Any]:
+    filled = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            value = _filled(value)
+            if not value:
+                continue
+        if name not in UNSEEN:
+            filled[name] = value
+    return filled
 
 
 @cache
@@ -118,56 +146,6 @@ def _target_values(target: bpy.types.Object | None, bone: str) -> tuple[int, str
     return target.session_uid, target.name_full, target.pose is not None and bone in target.pose.bones
 
 
-def _values(group: Any) -> Values:
-    """Return all values of a group of properties; of limits without effect the kind alone."""
-    if getattr(group, "kind", "") == "NONE":
-        return ("NONE",)
-    single, arrays, groups, lists = _getters(type(group))
-    return (
-        single(group),
-        *map(tuple, arrays(group)),
-        *map(_values, groups(group)),
-        *([_values(row) for row in rows] for rows in lists(group)),
-    )
-
-
-@lru_cache(maxsize=32)
-def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
-    """Functions that read the single values of a group, its arrays, its groups and its collections.
-
-    Properties of groups within it that have no kind are read as its own.
-    """
-    names: dict[str, list[str]] = {"": [], "ARRAY": [], "POINTER": [], "COLLECTION": []}
-
-    def collect(kind: type, path: str) -> None:
-        properties: Any = kind.bl_rna.properties  # type: ignore[attr-defined]
-        for name, sort in fields(kind):
-            if name == "influence":
-                continue
-            if sort == "POINTER":
-                base = properties[name].fixed_type.base
-                if base is None or base.identifier != "PropertyGroup":  # a data-block
-                    continue
-                inner: Any = bpy.types.PropertyGroup.bl_rna_get_subclass_py(
-                    properties[name].fixed_type.identifier
-                )
-                if "kind" not in inner.bl_rna.properties:
-                    collect(inner, f"{path}{name}.")
-                    continue
-            names[sort if sort in names else ""].append(path + name)
-
-    collect(group, "")
-    single, arrays, groups, lists = map(_getter, names.values())
-    return single, arrays, groups, lists
-
-
-def _getter(names: list[str]) -> _Getter:
-    """Make a function that reads these attributes as a tuple."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda owner: tuple([attrgetter(name)(owner) for name in names])
-
-
 class SetUp(NamedTuple):
     """Checked set-up that updates use until it is edited."""
 
@@ -182,11 +160,11 @@ class SetUp(NamedTuple):
         ready = result_of(checks.require(armature_object, scene, keyed=False))
         settings = single_frame.settings_of(armature_object, scene, memory=SolvedGroups())
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
-        return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))
+        return cls(ready, settings, reader, state_of(armature_object))
 
     def is_current(self) -> bool:
         """Whether it was not edited since."""
-        return self.state == state_of(self.reader.armature_object, self.ready.layout.names)
+        return self.state == state_of(self.reader.armature_object)
 
     def plants(self) -> bool:
         """Whether it plants bones."""

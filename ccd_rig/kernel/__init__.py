@@ -13,11 +13,15 @@ from .loading import load
 
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("elementary", ("atan2", "cos", "sin")),
+    ("geometry", ("write_locations", "write_rotated", "write_rotations", "write_units")),
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
     ("skeleton", ("Problem",)),
-    ("closed_forms", ("soften", "solve_target_triangles", "solve_two_bones")),
+    (
+        "closed_forms",
+        ("FULL_EASING", "LONGEST", "ease_limbs", "soften", "solve_target_triangles", "solve_two_bones"),
+    ),
     ("motion", ("carry_departures", "sweep_departures", "write_departures", "write_largest_angles")),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )

@@ -59,7 +59,7 @@ from .geometry import (
     wrapped,
 )
 from .goals import POSITION, goal_point
-from .kinematics import LARGEST, forward, zeros
+from .kinematics import LARGEST, check_rows, forward, zeros
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, is_allowed, nearest_allowed
 from .plain import Placed, Quaternion, Stand, Vector, nogil
 from .pose import check_numbers, check_ready, check_size, load_bones, load_pose
@@ -79,27 +79,119 @@ TRIANGLE_STEPS = 18
 """Steps to either side."""
 FITTING = 1e-5
 """Radians outside a limit up to which a triangle fits it."""
+LONGEST = 0.9998
+"""Largest eased extension: the pose of a straight chain has no side, and no gradient along its line."""
+FULL_EASING = 4.0
+"""Distance of a target from the base pose's end at which the curve has full effect, in eased lengths."""
 HINGE_FITTING = 1e-4
 """The same for the link of a hinge, in parts of its length."""
 
 
-def soften(distances, lengths, softs, eased):
-    """Write the eased distances of N targets, see `solvers.soft_reach`.
+def soften(distances, lengths, softs, bases, apart, eased):
+    """Write the lengths to which N chains are stretched to their targets, see `solvers.soft_reach`.
+
+    Args:
+        distances, lengths, softs, bases, apart: (N) as of `stretched` there.
+        eased: (N) written.
 
     Raises:
         ValueError: arrays of other sizes, numbers that are not finite.
     """
-    count = distances.shape[0]
-    if lengths.shape[0] != count or softs.shape[0] != count or eased.shape[0] != count:
+    check_softness(distances, eased.shape[0])
+    check_softness(lengths, eased.shape[0])
+    check_softness(softs, eased.shape[0])
+    check_softness(bases, eased.shape[0])
+    check_softness(apart, eased.shape[0])
+    for k in range(eased.shape[0]):
+        eased[k] = stretched_length(distances[k], lengths[k], softs[k], bases[k], apart[k])
+
+
+def check_softness(values, count):
+    """Raise ValueError unless there are so many numbers, and all are finite."""
+    if values.shape[0] != count:
         raise ValueError("kernel: distances, lengths and softness must be as many")
-    known = True
-    for k in range(count):
-        for value in (distances[k], lengths[k], softs[k]):
-            known = known and -LARGEST <= value <= LARGEST
-    if not known:
-        raise ValueError(f"kernel: distances, lengths and softness must be finite, and at most {LARGEST:g}")
-    for k in range(count):
-        eased[k] = eased_distance(distances[k], lengths[k], softs[k])
+    for k in range(values.shape[0]):
+        if not -LARGEST <= values[k] <= LARGEST:
+            raise ValueError(
+                f"kernel: distances, lengths and softness must be finite, and at most {LARGEST:g}"
+            )
+
+
+def ease_limbs(places, ends, softs, factors, points, limbs):
+    """Move the targets of a chain in R poses nearer, so that it eases into straight.
+
+    Args:
+        places: (R, 3N) heads of the joints that turn, root first, and the end of the chain.
+        ends: (R, 3) where the end of the chain should be.
+        softs: (R) part of its length over which it is eased.
+        factors: (R) part of its length that counts.
+        points: (R, 3) targets, moved by as much as their `ends`.
+        limbs: (R, 3) written: the distance that a target is moved, the length that the chain gains when it is
+            straight, and the distance of its end from its root.
+
+    Returns:
+        The number of links that have a length in all poses.
+
+    Raises:
+        ValueError: arrays whose sizes do not fit, numbers that are not finite.
+    """
+    size, count = limbs.shape[0], places.shape[1] // 3
+    if limbs.shape[1] != 3 or count < 2:
+        raise ValueError("kernel: the arrays do not fit the chain")
+    check_rows(places, size, 3 * count)
+    check_rows(ends, size, 3)
+    check_rows(points, size, 3)
+    if places.shape[0] != size or ends.shape[0] != size or points.shape[0] != size:
+        raise ValueError("kernel: the arrays do not fit the chain")
+    check_softness(softs, size)
+    check_softness(factors, size)
+    links = 0
+    with nogil:
+        for n in range(1, count):
+            is_link = True
+            for k in range(size):
+                is_link = is_link and link_between(places, k, n) > 0.0
+            links += is_link
+        for k in range(size):
+            soft, whole = softs[k], link_between(places, k, 1)
+            for n in range(2, count):
+                whole += link_between(places, k, n)
+            whole *= factors[k]
+            root, end = place_in(places, k, 0), place_in(places, k, count - 1)
+            wanted = place_in(ends, k, 0)
+            way, present = subtract(wanted, root), length(subtract(end, root))
+            distance = length(way)
+            eased = stretched_length(distance, whole, soft, present, length(subtract(wanted, end)))
+            limbs[k, 0] = 0.0
+            limbs[k, 1] = whole - present
+            limbs[k, 2] = present
+            if eased < distance and soft > 0.0:
+                share = eased / max(distance, 1e-30) - 1.0
+                points[k, 0] += way.x * share
+                points[k, 1] += way.y * share
+                points[k, 2] += way.z * share
+                limbs[k, 0] = distance - eased
+                limbs[k, 1] = whole - eased
+    return links
+
+
+def place_in(rows, row, number):
+    """A place in a row of places."""
+    return Vector(rows[row, 3 * number], rows[row, 3 * number + 1], rows[row, 3 * number + 2])
+
+
+def link_between(places, row, number):
+    """The distance of a place in a row from the one before."""
+    return length(subtract(place_in(places, row, number), place_in(places, row, number - 1)))
+
+
+def stretched_length(distance, extent, soft, base, apart):
+    """The length to which a chain is stretched, see `solvers.soft_reach.stretched`."""
+    # It sets in at (1 - soft) of the length, and goes to LONGEST of it.
+    eased = eased_distance(distance, LONGEST * extent, max(1.0 - (1.0 - soft) / LONGEST, 0.0))
+    kept = max(eased, min(distance, min(base, extent)))
+    part = max(0.0, min(1.0, apart / max(FULL_EASING * soft * extent, 1e-30)))
+    return kept + (eased - kept) * part * part * (3.0 - 2.0 * part)
 
 
 def eased_distance(distance, extent, soft):

@@ -6,13 +6,15 @@ structs; uncompiled, they are the named tuples of `plain`.
 
 from __future__ import annotations
 
-from math import fabs, floor, pi, sqrt
+from math import fabs, floor, nan, pi, sqrt
 
 from .elementary import atan2, sin_cos
-from .plain import Quaternion, Vector
+from .plain import Quaternion, Vector, nogil
 
 SPLIT = 536870913.0
 """2^29 + 1: the product of a double and it, less their difference, has the double's first 24 bits."""
+PLANE = 1e-6
+"""Sine of the angle between two axes below which they define no rotation."""
 NOISE = 1e-6
 """Sine of an angle that single precision cannot tell from zero (input comes from it)."""
 
@@ -78,6 +80,58 @@ def unit(q):
         return Quaternion(1.0, 0.0, 0.0, 0.0)
     scale = 1.0 / sqrt(square)
     return Quaternion(q.w * scale, q.x * scale, q.y * scale, q.z * scale)
+
+
+def size_of(q):
+    return sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z)
+
+
+def normalised(q):
+    """`q` with length 1; each component is divided, as in `maths.batch.unit`."""
+    size = size_of(q)
+    return Quaternion(q.w / size, q.x / size, q.y / size, q.z / size)
+
+
+def opposite(q):
+    """The same rotation with the other sign."""
+    return Quaternion(-q.w, -q.x, -q.y, -q.z)
+
+
+def rotation_to(x, y, z):
+    """The rotation, w not below 0, that takes the axes of the world to orthonormal ones.
+
+    It takes, of the four formulas, the one with the largest divisor (Shepperd 1978, "Quaternion from rotation
+    matrix"). Axes that are not numbers give none.
+    """
+    trace = x.x + y.y + z.z
+    sizes_x, sizes_y, sizes_z = 2.0 * x.x, 2.0 * y.y, 2.0 * z.z
+    largest, q = 1.0 + trace, Quaternion(1.0 + trace, y.z - z.y, z.x - x.z, x.y - y.x)
+    if 1.0 + sizes_x - trace > largest:
+        largest = 1.0 + sizes_x - trace
+        q = Quaternion(y.z - z.y, largest, y.x + x.y, x.z + z.x)
+    if 1.0 + sizes_y - trace > largest:
+        largest = 1.0 + sizes_y - trace
+        q = Quaternion(z.x - x.z, y.x + x.y, largest, z.y + y.z)
+    if 1.0 + sizes_z - trace > largest:
+        largest = 1.0 + sizes_z - trace
+        q = Quaternion(x.y - y.x, x.z + z.x, z.y + y.z, largest)
+    q = normalised(q)
+    return opposite(q) if q.w < 0.0 else q
+
+
+def rotation_along(y, z):
+    """The rotation with Y along `y` and Z in the plane of both; NaN where they are flat."""
+    size_y, size_z = length(y), length(z)
+    if not (size_y > 0.0 and size_z > 0.0):
+        return Quaternion(nan, nan, nan, nan)
+    y = Vector(y.x / size_y, y.y / size_y, y.z / size_y)
+    z = Vector(z.x / size_z, z.y / size_z, z.z / size_z)
+    z = subtract(z, scaled(y, dot(y, z)))
+    size_z = length(z)
+    if not size_z > PLANE:
+        return Quaternion(nan, nan, nan, nan)
+    z = Vector(z.x / size_z, z.y / size_z, z.z / size_z)
+    return rotation_to(cross(y, z), y, z)
 
 
 def rotate(q, v):
@@ -206,3 +260,106 @@ def put_quaternion(values, at, q):
     values[at + 1] = q.x
     values[at + 2] = q.y
     values[at + 3] = q.z
+
+
+def write_rotations(matrices, rotations, are_skewed):
+    """Write the rotations of N matrices.
+
+    Args:
+        matrices: (N, 9) row by row.
+        rotations: (N, 4) written, unit quaternions with w not below 0.
+        are_skewed: whether they may scale, shear and mirror, see `rotation_along`; NaN of flat ones.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if matrices.shape[1] != 9 or rotations.shape[1] != 4 or rotations.shape[0] != matrices.shape[0]:
+        raise ValueError("kernel: matrices and rotations must be as many")
+    with nogil:
+        for n in range(matrices.shape[0]):
+            y = Vector(matrices[n, 1], matrices[n, 4], matrices[n, 7])
+            z = Vector(matrices[n, 2], matrices[n, 5], matrices[n, 8])
+            if are_skewed:
+                q = rotation_along(y, z)
+            else:
+                q = rotation_to(Vector(matrices[n, 0], matrices[n, 3], matrices[n, 6]), y, z)
+            rotations[n, 0] = q.w
+            rotations[n, 1] = q.x
+            rotations[n, 2] = q.y
+            rotations[n, 3] = q.z
+
+
+def write_units(rows, units):
+    """Write N rows of numbers with length 1; a row without a length becomes NaN.
+
+    Args:
+        rows: (N, K).
+        units: (N, K) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if units.shape[0] != rows.shape[0] or units.shape[1] != rows.shape[1]:
+        raise ValueError("kernel: rows and unit rows must be as many")
+    with nogil:
+        for n in range(rows.shape[0]):
+            square = 0.0
+            for k in range(rows.shape[1]):
+                square += rows[n, k] * rows[n, k]
+            size = sqrt(square) if square > 0.0 else nan
+            for k in range(rows.shape[1]):
+                units[n, k] = rows[n, k] / size
+
+
+def write_locations(shifts, translations, locations):
+    """Write the values of N location channels that give translations, by Cramer's rule.
+
+    Args:
+        shifts: (N, 9) matrices from location to translation, row by row; of flat ones the location is NaN.
+        translations: (N, 3).
+        locations: (N, 3) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if shifts.shape[1] != 9 or translations.shape[1] != 3 or locations.shape[1] != 3:
+        raise ValueError("kernel: shifts, translations and locations must be as many")
+    if shifts.shape[0] != locations.shape[0] or translations.shape[0] != locations.shape[0]:
+        raise ValueError("kernel: shifts, translations and locations must be as many")
+    with nogil:
+        for n in range(locations.shape[0]):
+            a = Vector(shifts[n, 0], shifts[n, 3], shifts[n, 6])
+            b = Vector(shifts[n, 1], shifts[n, 4], shifts[n, 7])
+            c = Vector(shifts[n, 2], shifts[n, 5], shifts[n, 8])
+            shift = Vector(translations[n, 0], translations[n, 1], translations[n, 2])
+            across = cross(b, c)
+            volume = dot(a, across)
+            if volume == 0.0:
+                volume = nan
+            locations[n, 0] = dot(shift, across) / volume
+            locations[n, 1] = dot(shift, cross(c, a)) / volume
+            locations[n, 2] = dot(shift, cross(a, b)) / volume
+
+
+def write_rotated(rotations, vectors, rotated):
+    """Write N vectors, rotated.
+
+    Args:
+        rotations: (N, 4) unit quaternions.
+        vectors: (N, 3).
+        rotated: (N, 3) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other.
+    """
+    if rotations.shape[1] != 4 or vectors.shape[1] != 3 or rotated.shape[1] != 3:
+        raise ValueError("kernel: rotations and vectors must be as many")
+    if rotations.shape[0] != rotated.shape[0] or vectors.shape[0] != rotated.shape[0]:
+        raise ValueError("kernel: rotations and vectors must be as many")
+    with nogil:
+        for n in range(rotated.shape[0]):
+            q = Quaternion(rotations[n, 0], rotations[n, 1], rotations[n, 2], rotations[n, 3])
+            v = rotate(q, Vector(vectors[n, 0], vectors[n, 1], vectors[n, 2]))
+            rotated[n, 0] = v.x
+            rotated[n, 1] = v.y
+            rotated[n, 2] = v.z

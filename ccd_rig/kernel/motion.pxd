@@ -13,9 +13,6 @@ cdef check_numbers_of_frames(const Py_ssize_t[::1] numbers, Py_ssize_t first, Py
 @cython.locals(side=cython.Py_ssize_t, beside=cython.Py_ssize_t)
 cdef Quaternion optimal_departure(const double[:, ::1] turned, const unsigned char[:, ::1] moves, const Py_ssize_t[::1] before, const Py_ssize_t[::1] after, const double[::1] smoothness, Py_ssize_t row, Py_ssize_t m) noexcept nogil
 cdef double angle_between(Quaternion a, Quaternion b) noexcept nogil
-cdef double size_of(Quaternion q) noexcept nogil
-cdef Quaternion normalised(Quaternion q) noexcept nogil
-cdef Quaternion opposite(Quaternion q) noexcept nogil
 cdef Quaternion on_same_side(Quaternion q, Quaternion other) noexcept nogil
 cdef Quaternion rotation_in(const double[:, ::1] rows, Py_ssize_t row, Py_ssize_t joint) noexcept nogil
 cdef void put_rotation(double[:, ::1] rows, Py_ssize_t row, Py_ssize_t joint, Quaternion q) noexcept nogil

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 
 from .elementary import atan2
-from .geometry import conjugate, multiply
+from .geometry import conjugate, multiply, normalised, opposite, size_of
 from .plain import Quaternion, nogil
 
 UNFIT = "kernel: the arrays do not fit the motion"
@@ -169,21 +169,6 @@ def angle_between(a, b):
     far = Quaternion(b.w + a.w, b.x + a.x, b.y + a.y, b.z + a.z)
     chord = min(size_of(near), size_of(far))
     return 4.0 * atan2(chord, sqrt(max(0.0, 4.0 - chord * chord)))
-
-
-def size_of(q):
-    return sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z)
-
-
-def normalised(q):
-    """`q` with length 1; each component is divided, as in `maths.batch.unit`."""
-    size = size_of(q)
-    return Quaternion(q.w / size, q.x / size, q.y / size, q.z / size)
-
-
-def opposite(q):
-    """The same rotation with the other sign."""
-    return Quaternion(-q.w, -q.x, -q.y, -q.z)
 
 
 def on_same_side(q, other):

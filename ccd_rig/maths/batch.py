@@ -17,6 +17,8 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
+from ..kernel import write_rotated, write_rotations, write_units
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -59,6 +61,15 @@ def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
 
     They broadcast with components last.
     """
+    if axis == -1:
+        shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
+        rotated = np.empty((*shape, 3))
+        turns, ways = (
+            np.ascontiguousarray(np.broadcast_to(each, (*shape, width)), np.float64).reshape(-1, width)
+            for each, width in ((rotations, 4), (vectors, 3))
+        )
+        write_rotated(turns, ways, rotated.reshape(-1, 3))
+        return rotated
     w, x, y, z = _components(rotations, axis)
     a, b, c = _components(vectors, axis)
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -77,7 +88,12 @@ def unit(rotations: Array, axis: int = 0) -> Array:
     if axis == 0:
         lengths: Array = np.sqrt((rotations * rotations).sum(0))
         return rotations / lengths
-    return rotations / np.expand_dims(length(rotations, axis), axis)
+    if axis != -1:
+        return rotations / np.expand_dims(length(rotations, axis), axis)
+    units = np.empty(rotations.shape)
+    rows = np.ascontiguousarray(rotations, np.float64).reshape(-1, rotations.shape[-1])
+    write_units(rows, units.reshape(rows.shape))
+    return units
 
 
 def unit_rows(rows: Any) -> Array:
@@ -252,23 +268,26 @@ def inverse(frames: Array) -> Array:
 
 
 def quaternions(matrices: Array) -> Array:
-    """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...).
+    """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...)."""
+    by_pose = np.moveaxis(matrices, (0, 1), (-2, -1))
+    return np.ascontiguousarray(np.moveaxis(_rotations_of(by_pose, are_skewed=False), -1, 0))
 
-    Each takes, of the four formulas, the one with the largest divisor (Shepperd 1978, "Quaternion from
-    rotation matrix").
+
+def orthonormals(axes: Array) -> Array:
+    """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
+
+    Gram-Schmidt: Y is the direction of the second column, and Z the part of the third orthogonal to it. X
+    completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
     """
-    m = matrices
-    trace = m[0, 0] + m[1, 1] + m[2, 2]
-    # 4 q_a q_b for all pairs: the outer product of 2 q with itself.
-    outer = np.empty((4, 4, *m.shape[2:]))
-    outer[0, 0] = 1.0 + trace
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        outer[i + 1, i + 1] = 1.0 + 2.0 * m[i, i] - trace
-        outer[0, i + 1] = outer[i + 1, 0] = m[k, j] - m[j, k]
-        outer[i + 1, j + 1] = outer[j + 1, i + 1] = m[i, j] + m[j, i]
-    best = np.argmax(np.einsum("aa...->a...", outer), axis=0)
-    rotations = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
-    return np.asarray(np.where(rotations[:1] < 0.0, -rotations, rotations))
+    return _rotations_of(axes, are_skewed=True)
+
+
+def _rotations_of(matrices: Array, are_skewed: bool) -> Array:
+    """Rotations (..., 4) of matrices (..., 3, 3), see `write_rotations` of the kernel."""
+    rotations = np.empty((*matrices.shape[:-2], 4))
+    flat = np.ascontiguousarray(matrices, np.float64).reshape(-1, 9)
+    write_rotations(flat, rotations.reshape(-1, 4), are_skewed)
+    return rotations
 
 
 POLAR_STEPS = 30

@@ -269,9 +269,8 @@ class _Reach:
 
     def eased(self, point: Vector, start: Vector) -> Vector:
         """The eased place of a pulled point, which was at `start` at the press."""
-        away, bases = point - self.root, np.array([self.extent])
-        distances, apart = np.array([away.length]), np.array([(point - start).length])
-        allowed = float(stretched(distances, np.array([self.length]), self.soft, bases, apart)[0])
+        away, apart = point - self.root, (point - start).length
+        allowed = float(stretched(away.length, self.length, self.soft, self.extent, apart)[0])
         return point if allowed >= away.length else self.root + away * (allowed / away.length)
 
 

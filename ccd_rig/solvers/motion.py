@@ -215,7 +215,7 @@ class Frames:
         """Solve a subset of frames; the reference is `near` or the base poses; see `Kind.solve`."""
         near = self.rotations[rows] if near is None else near
         shifts, kinds = self.translations[rows], self.kind[rows]
-        if (kinds == kinds[0]).all():
+        if len(self.kinds) == 1 or (kinds == kinds[0]).all():
             kind = self.kinds[int(kinds[0])]
             return kind.solve(self.place[rows], shifts, near, start, tries, settles).with_goals(self.goals)
         solved = Solved.begun(near, shifts, self.goals)
@@ -243,10 +243,16 @@ def solve_motion(
         The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
     size = len(frames.rotations)
-    motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
+    motion: Solved | None = None
     for rows in _Pace.of(frames.rotations.shape[1]).chunks(np.arange(size)):
-        motion.put(rows, frames.solve(rows))
+        solved = frames.solve(rows)
+        if len(rows) == size:
+            motion = solved
+        else:
+            motion = motion or Solved.begun(frames.rotations, frames.translations, frames.goals)
+            motion.put(rows, solved)
         yield len(rows)
+    assert motion is not None
     yield from _retry_missed(frames, motion)
     apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:

@@ -11,28 +11,20 @@ smoothly as the target leaves the base pose's end.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from ..kernel import soften
 from ..maths.batch import Array
 
+Value: TypeAlias = Array | float
+"""Of R chains, or all."""
 SOFTNESS = 0.02
 """Softness of limbs: part of their length over which arms and legs ease into straight."""
-SHORT = 0.9998
-"""Largest eased extension: the pose of a straight chain has no side, and no gradient along its line."""
-NEAR = 4.0
-"""Distance of a target from the base pose's end at which the curve has full effect, in eased lengths."""
 
 
-def softened(distances: Array, lengths: Array, soft: Array | float) -> Array:
-    """(R,) the eased distances of targets, from the root of chains of these lengths."""
-    far, whole, part = (np.array(each, np.float64) for each in np.broadcast_arrays(distances, lengths, soft))
-    eased = np.empty_like(far)
-    soften(far, whole, part, eased)
-    return eased
-
-
-def stretched(distances: Array, lengths: Array, soft: Array | float, bases: Array, apart: Array) -> Array:
+def stretched(distances: Value, lengths: Value, soft: Value, bases: Value, apart: Value) -> Array:
     """(R,) lengths to which chains are stretched, at most the distances of their targets.
 
     Args:
@@ -42,8 +34,10 @@ def stretched(distances: Array, lengths: Array, soft: Array | float, bases: Arra
         bases: (R,) lengths to which the base poses stretch them.
         apart: (R,) distances from targets to the ends of the base poses.
     """
-    # It sets in at (1 - soft) length, and goes to SHORT length.
-    eased = softened(distances, SHORT * lengths, np.maximum(1.0 - (1.0 - np.asarray(soft)) / SHORT, 0.0))
-    kept = np.maximum(eased, np.minimum(distances, np.minimum(bases, lengths)))
-    part = np.clip(apart / np.maximum(NEAR * np.asarray(soft) * lengths, 1e-30), 0.0, 1.0)
-    return np.asarray(kept + (eased - kept) * part * part * (3.0 - 2.0 * part))
+    values = map(np.atleast_1d, (distances, lengths, soft, bases, apart))
+    far, whole, part, present, away = (
+        np.ascontiguousarray(each, np.float64) for each in np.broadcast_arrays(*values)
+    )
+    eased = np.empty(len(far))
+    soften(far, whole, part, present, away, eased)
+    return eased

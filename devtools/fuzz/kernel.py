@@ -789,14 +789,52 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "distances": draw.random(angles),
         "lengths": draw.random(angles),
         "softs": draw.random(angles),
+        "bases": draw.random(angles),
+        "apart": draw.random(angles),
         "eased": np.zeros(angles),
+    }
+    limb: dict[str, Any] = {
+        "places": draw.normal(size=(angles, 12)),
+        "ends": draw.normal(size=(angles, 3)),
+        "softs": draw.random(angles),
+        "factors": draw.random(angles),
+        "points": draw.normal(size=(angles, 3)),
+        "limbs": np.zeros((angles, 3)),
+    }
+    turned: dict[str, Any] = {
+        "matrices": draw.normal(size=(angles, 9)),
+        "rotations": np.zeros((angles, 4)),
+        "are_skewed": rng.random() < 0.5,
+    }
+    units: dict[str, Any] = {"rows": draw.normal(size=(angles, 4)), "units": np.zeros((angles, 4))}
+    located: dict[str, Any] = {
+        "shifts": draw.normal(size=(angles, 9)),
+        "translations": draw.normal(size=(angles, 3)),
+        "locations": np.zeros((angles, 3)),
+    }
+    carried: dict[str, Any] = {
+        "rotations": draw.normal(size=(angles, 4)),
+        "vectors": draw.normal(size=(angles, 3)),
+        "rotated": np.zeros((angles, 3)),
     }
     swept = _motion(draw, rng)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            for group in (arrays, single, chain, spline, reaches, swept):
+            for group in (
+                arrays,
+                single,
+                chain,
+                spline,
+                reaches,
+                limb,
+                turned,
+                units,
+                located,
+                carried,
+                swept,
+            ):
                 _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
@@ -809,6 +847,11 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.measure_bend, chain, ("bend",)),
         (kernel.evaluate_spline, spline, ("values", "slopes")),
         (kernel.soften, reaches, ("eased",)),
+        (kernel.ease_limbs, limb, ("points", "limbs")),
+        (kernel.write_rotations, turned, ("rotations",)),
+        (kernel.write_units, units, ("units",)),
+        (kernel.write_rotated, carried, ("rotated",)),
+        (kernel.write_locations, located, ("locations",)),
         *(
             (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))
             for function, names in MOTION_ARRAYS.items()

@@ -577,9 +577,53 @@ def test_closed_forms_need_joints_that_turn_and_move_the_point(way: Any) -> None
 @WAYS
 def test_softness_is_as_many_and_finite(way: Any) -> None:
     with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be as many$"):
-        way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2))
+        way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2), np.ones(2), np.ones(2))
     with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be finite"):
-        way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1))
+        way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1), np.ones(1), np.ones(1))
+
+
+LIMB = {
+    "places": np.ones((2, 9)),
+    "ends": np.ones((2, 3)),
+    "softs": np.ones(2),
+    "factors": np.ones(2),
+    "points": np.ones((2, 3)),
+    "limbs": np.ones((2, 3)),
+}
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("places", np.ones((2, 3))),
+        ("places", np.ones((2, 8))),
+        ("places", np.ones((1, 9))),
+        ("ends", np.ones((2, 4))),
+        ("ends", np.ones((1, 3))),
+        ("softs", np.ones(3)),
+        ("factors", np.ones(3)),
+        ("points", np.ones((3, 3))),
+        ("points", np.ones((1, 3))),
+        ("limbs", np.ones((2, 2))),
+        ("places", np.full((2, 9), math.nan)),
+        ("ends", np.full((2, 3), math.inf)),
+        ("points", np.full((2, 3), math.nan)),
+        ("softs", np.full(2, math.nan)),
+        ("factors", np.full(2, math.inf)),
+    ],
+)
+def test_limbs_fit_their_targets(way: Any, name: str, values: Any) -> None:
+    way.ease_limbs(*LIMB.values())
+    with pytest.raises(ValueError, match=r"^kernel: "):
+        way.ease_limbs(*{**LIMB, name: values}.values())
+
+
+@WAYS
+def test_matrices_fit_their_rotations(way: Any) -> None:
+    for matrices, rotations in ((8, (2, 4)), (9, (2, 3)), (9, (1, 4))):
+        with pytest.raises(ValueError, match=r"^kernel: matrices and rotations must be as many$"):
+            way.write_rotations(np.ones((2, matrices)), np.ones(rotations), True)
 
 
 FRAMES = {
@@ -624,3 +668,47 @@ def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
         for each in spoilt:
             with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
                 run(place, each)
+
+
+@WAYS
+def test_rows_fit_their_units_and_locations(way: Any) -> None:
+    for shape in ((1, 4), (2, 3)):
+        with pytest.raises(ValueError, match=r"^kernel: rows and unit rows must be as many$"):
+            way.write_units(np.ones((2, 4)), np.ones(shape))
+    sizes = {"shifts": (2, 9), "translations": (2, 3), "locations": (2, 3)}
+    for name, size in (
+        ("shifts", (2, 8)),
+        ("translations", (2, 4)),
+        ("locations", (2, 2)),
+        ("shifts", (1, 9)),
+    ):
+        with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):
+            way.write_locations(*map(np.ones, {**sizes, name: size}.values()))
+    with pytest.raises(ValueError, match=r"^kernel: shifts, translations and locations must be as many$"):
+        way.write_locations(np.ones((2, 9)), np.ones((1, 3)), np.ones((2, 3)))
+
+
+@WAYS
+def test_rotations_fit_their_vectors(way: Any) -> None:
+    sizes = {"rotations": (2, 4), "vectors": (2, 3), "rotated": (2, 3)}
+    way.write_rotated(*map(np.ones, sizes.values()))
+    for name in sizes:
+        for size in ((2, 5), (1, sizes[name][1])):
+            with pytest.raises(ValueError, match=r"^kernel: rotations and vectors must be as many$"):
+                way.write_rotated(*map(np.ones, {**sizes, name: size}.values()))
+
+
+@WAYS
+def test_what_has_no_length_or_volume_is_no_number(way: Any) -> None:
+    units, locations, turned = np.zeros((2, 4)), np.zeros((2, 3)), np.zeros((3, 4))
+    way.write_units(np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 4.0]]), units)
+    assert np.isnan(units[0]).all()
+    assert units[1].tolist() == [0.0, 0.6, 0.0, 0.8]
+    shifts = np.array([np.ones(9), 2.0 * np.eye(3).ravel()])
+    way.write_locations(shifts, np.ones((2, 3)), locations)
+    assert np.isnan(locations[0]).all()
+    assert locations[1].tolist() == [0.5, 0.5, 0.5]
+    flat = np.array([np.zeros(9), np.ones(9), [3.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, -2.0]])
+    way.write_rotations(flat, turned, True)
+    assert np.isnan(turned[:2]).all()
+    assert not np.isnan(turned[2]).any()

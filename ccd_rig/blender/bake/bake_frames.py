@@ -277,7 +277,8 @@ class BakeFrames:
     def _note_returning(self, played: RigRows) -> None:
         """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
-        if not joints:
+        is_same = played.rotations is self.reference_poses and played.translations is self.translations
+        if not joints or is_same:
             return
         if self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})
@@ -307,10 +308,11 @@ class BakeFrames:
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
+        chain, body = (of(self.skeleton, self.constraints[c]) for of in (chain_joints, body_joints))
+        if not body or not (self.helped or self.returning):
+            return chain
         helped = any(c in each.members for each in self.helped.values())
-        body = body_joints(self.skeleton, self.constraints[c])
-        moved = [j for j in body if helped or j in self.returning]
-        return (*moved, *chain_joints(self.skeleton, self.constraints[c]))
+        return (*(j for j in body if helped or j in self.returning), *chain)
 
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]

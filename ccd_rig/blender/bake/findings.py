@@ -26,7 +26,6 @@ from ...skeleton.kinematics import bend_sides
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of_rig, rig_ground
-from ..scene.targets import orthonormals
 from ..solve.methods import chain_joints, groups
 from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion, Relative, Rows
@@ -713,7 +712,7 @@ def foot_slips(
         ends = places[c][np.searchsorted(times, played)]
         held = bake_frames.planted_tracks.worlds[baked]
         away = batch.length(ends[:, :3, 3] - batch.move(held, bake_frames.targets.points[baked, c]), axis=-1)
-        turned = orthonormals(batch.inverse(held)[:, :3, :3] @ ends[:, :3, :3])
+        turned = batch.orthonormals(batch.inverse(held)[:, :3, :3] @ ends[:, :3, :3])
         wanted = batch.unit(bake_frames.targets.rotations[baked, c], axis=-1)
         worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
         slips.append(

@@ -6,9 +6,9 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,33 +139,49 @@ class Batch:
         """The skeleton of the first row."""
         return self.skeletons[0]
 
+    @cached_property
+    def scales(self) -> Array:
+        """World metres per unit of armature space, see `scales`."""
+        return scales(self.frames, self.worlds)
+
+    def scales_at(self, rows: Rows | list[int]) -> Array:
+        """`scales` of rows, (R or 1,)."""
+        return self.scales if len(self.scales) == 1 else self.scales[rows]
+
     def active_of(self, group: Group) -> tuple[int, ...]:
         """Members of a group that are active."""
         return tuple(c for c in group.members if c in self.active)
 
-    def inputs_of(self, group: Group) -> Hashable:
-        """All that a group's solution at the only row depends on, see `SolvedGroups`."""
-        joints, members = list(self.joints_of(group)), self.active_of(group)
-        targets, columns = self.targets, list(members)
-        constraints = [(self.constraints[c], targets.settings(0, c)) for c in members]
-        arrays = [self.worlds[0]]
-        arrays += [each[0, joints] for each in (self.rotations, self.translations, *self.bones, self.lengths)]
-        arrays += [each[0, columns] for each in targets[:5]]
+    @cached_property
+    def _rests(self) -> tuple[Array, Array]:
+        """At the only row, (J, 8) rests and lengths of joints, and (C, 16) targets."""
+        bones = *self.bones, self.lengths[..., None]
+        return np.concatenate([each[0] for each in bones], 1), np.concatenate(
+            [each[0] for each in self.targets[:5]], 1
+        )
+
+    def inputs_of(self, group: Group) -> tuple[bytes, tuple[object, ...]]:
+        """All that a group's solution at the only row depends on, as bytes and values; see `SolvedGroups`."""
+        joints, members = self.places_of(group), self.active_of(group)
+        rests, targets = self._rests
+        poses = self.rotations[0, joints], self.translations[0, joints]
+        arrays = *poses, rests[joints], targets[list(members)], self.worlds[0]
+        constraints = [(self.constraints[c], self.targets.settings(0, c)) for c in members]
         made_with = self.settings.solver, self.settings.error_reduction, self.sharper
         # The shape has limits, slides and all else of joints; `SolvedGroup` keeps it.
         shape = id(self.skeleton.shape)
-        return group, *constraints, made_with, shape, *[each.tobytes() for each in arrays]
+        return b"".join([each.tobytes() for each in arrays]), (*constraints, made_with, shape)
 
     def solution_of(self, group: Group) -> SolvedGroup:
         """A group's solution at the only row."""
-        joints = list(self.joints_of(group))
+        joints = self.places_of(group)
         states = {c: self.states[0][c] for c in self.active_of(group)}
         poses = self.rotations[0, joints], self.translations[0, joints]
         return SolvedGroup(*poses, states, self.skeleton.shape)
 
     def take_over(self, group: Group, solved: SolvedGroup) -> None:
         """Take over a group's solution at the only row."""
-        joints = list(self.joints_of(group))
+        joints = self.places_of(group)
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
 
@@ -181,6 +197,11 @@ class Batch:
 
         return skeleton.original.computed_once(("joints", tips), joints)
 
+    def places_of(self, group: Group) -> Rows:
+        """`joints_of` as an array."""
+        joints = self.joints_of(group)
+        return self.skeleton.original.computed_once(("places", joints), lambda: np.array(joints))
+
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
         return Pose.of_arrays(self.rotations[k], self.translations[k])
@@ -189,7 +210,7 @@ class Batch:
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
     """Rest of bones at rows of a bake's frames, in order of time; one row where all are equal."""
     whole, bones = slice(int(rows[0]), int(rows[-1]) + 1), (bake_frames.offsets, bake_frames.rests)
-    if all((each[whole] == each[whole][:1]).all() for each in bones):
+    if len(rows) > 1 and all((each[whole] == each[whole][:1]).all() for each in bones):
         rows = rows[:1]
     offsets, rests = (each[rows] for each in bones)
     return Bones(offsets, unit(rests, axis=-1))
@@ -213,14 +234,14 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
     memory = first.settings.memory if len(every) == 1 else None
     for group in parents_first:
         inputs = None if memory is None else first.inputs_of(group)
-        known = None if memory is None else memory.get(inputs)
+        known = None if memory is None or inputs is None else memory.get(group, *inputs)
         if known is not None:
             first.take_over(group, known)
             continue
         for count in _solve_alone(group, batches, every, period):
             yield count / len(parents_first)
-        if memory is not None:
-            memory.put(inputs, first.solution_of(group))
+        if memory is not None and inputs is not None:
+            memory.put(group, *inputs, first.solution_of(group))
     yield from let_body_help(batches, every, period)
 
 
@@ -451,7 +472,7 @@ def _helped_row(
     angles = angles_between(rotations[joints], batch.rotations[k, joints], axis=-1)
     shifts = length(batch.translations[k, joints] - translations[joints], axis=-1)
     farthest, longest = int(np.argmax(angles)), int(np.argmax(shifts))
-    unit_length = float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
+    unit_length = float(batch.scales_at([k])[0])
     left = {c: unit_length * distance for c, distance in batch.left.get(k, {}).items()}
     shift = unit_length * float(shifts[longest])
     members = tuple(c for c in batch.active if batch.states[k][c] != GAVE_WAY)
@@ -469,7 +490,7 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
             f"Constraint '{name}' poses its bones alone, but '{other}' moves them too: shorten a chain, or "
             "set Method to Loop"
         )
-    worlds = np.broadcast_to(scales(batch.frames, batch.worlds), len(batch.frames)).tolist()
+    worlds = np.broadcast_to(batch.scales, len(batch.frames)).tolist()
     for k, (skeleton, scale) in enumerate(zip(batch.skeletons, worlds, strict=True)):
         target = batch.targets.sample(k, members[0])
         solver = replace(settings, position_tolerance=settings.position_tolerance / scale)
@@ -508,12 +529,12 @@ def _solve_group(
         share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
     ]
     sizes = [len(share.rows) for share in shares]
-    numbers = np.concatenate([share.batch.frames[share.rows] for share in shares])
-    order = np.argsort(numbers)
+    numbers = [share.batch.frames[share.rows] for share in shares]
+    order = None if len(shares) == 1 else np.argsort(np.concatenate(numbers))
 
     def in_order(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Blocks of the shares' rows as one array, in order of time."""
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)[order]
+        return blocks[0] if order is None else np.concatenate(blocks)[order]
 
     for share in shares:
         share.hold_unmoved()
@@ -524,11 +545,14 @@ def _solve_group(
         in_order([np.arange(size) for size in sizes]),
         in_order([rotations for rotations, _ in poses]),
         in_order([translations for _, translations in poses]),
-        *_neighbours(every, period, numbers[order]),
+        *_neighbours(every, period, in_order(numbers)),
     )
     # Frames beside those that the body helps are not in the motion: it would be smooth, and jump at its ends.
     most_raise = MOST_RAISE if wanted is None else 1.0
     solved, apart = yield from solve_motion(frames, batches[0].settings.smoothness, most_raise)
+    if order is None:
+        shares[0].store(solved, apart)
+        return
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
     for share, rows in zip(shares, places, strict=True):
         share.store(solved.at(rows), apart[rows])
@@ -567,7 +591,7 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
     """The rows of a batch as shares of a group; most batches have one."""
     members, constraints = batch.active_of(group), batch.constraints
     involved = batch.joints_of(group)
-    joints, skeleton = np.array(involved), batch.skeleton.part(involved)
+    joints, skeleton = batch.places_of(group), batch.skeleton.part(involved)
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     at_rows = [lengths]
     for c in members:
@@ -668,7 +692,7 @@ class _Share:
         of_members = {c: goals_of_rows(self.skeleton, batch.constraints[c], wanted, c) for c in self.members}
         placed = [(c, goal) for c, (of_one, _) in of_members.items() for goal in of_one]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
-        self.tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
+        self.tolerances = settings.solver.position_tolerance / batch.scales_at(rows)
         solver = settings.solver
         if batch.sharper != 1.0:
             solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
@@ -696,12 +720,13 @@ class _Share:
                 solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
         search = shared_search(self.skeleton, all_goals, solver, moved, alone)
-        names = {batch.skeleton.joints[j].name for j in group.joints}
-        entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
         scaled, members = self.skeleton, [(c, batch.constraints[c]) for c in self.members]
+        whole, poses = batch.skeleton, settings.poses
 
         def starts() -> Starts:
             """Other start poses; without a reference to the share, which would outlive its solve then."""
+            names = {whole.joints[j].name for j in group.joints}
+            entries = [entry for entry in poses if names & entry.rotations.keys()]
             of_members = [goals(scaled, constraint, wanted.sample(0, c)) for c, constraint in members]
             return search.templates(entries, [goal for of_one in of_members for goal in of_one])
 
@@ -772,7 +797,7 @@ class _Share:
             limb = self.limbs.get(c)
             if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
                 continue
-            most = np.maximum(limb.extension, 1.0 - limb.soft)
+            most = np.maximum(limb.extension(), 1.0 - limb.soft)
             most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
             settings.extensions[:, k] = most
             in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)

@@ -44,7 +44,6 @@ class KeyedMotion(NamedTuple):
 def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     """Slerp between solved frames, and blend by influence."""
     full = interpolation.slerp_rotations(bake_frames.solved_frames, bake_frames.solved, bake_frames.frames)
-    between = ~np.isin(bake_frames.frames, bake_frames.solved_frames)
     chains = {j for c in range(len(bake_frames.constraints)) for j in bake_frames.moved_by(c)}
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
     # Joints that nothing moves keep their base poses between solves.
@@ -54,9 +53,13 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     _hold_limits(bake_frames, full, influences > 0.0)
     rotations = _blended(bake_frames, full, influences)
     keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations, located))
-    at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full, located))
+    shifting = [*bake_frames.located, *(each.driver for each in bake_frames.couplings)]
+    if (influences[:, shifting] == 1.0).all():
+        at_full = Motion(full, keyed.translations.copy(), keyed.locations.copy())
+    else:
+        at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full, located))
     if bake_frames.tracks is not None:
-        bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, keyed, at_full)
+        bake_frames = _hold_planted(bake_frames, bake_frames.tracks, keyed, at_full)
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
     return KeyedMotion(bake_frames, keyed, keyed, at_full)
 
@@ -168,8 +171,8 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
     for c, constraint in enumerate(bake_frames.constraints):
         if constraint.kind.plants:  # legs are blended by the planted solver
             continue
-        for j in bake_frames.moved_by(c):
-            influences[:, j] = np.maximum(influences[:, j], bake_frames.influences[:, c])
+        joints = list(bake_frames.moved_by(c))
+        influences[:, joints] = np.maximum(influences[:, joints], bake_frames.influences[:, [c]])
     return influences
 
 
@@ -218,13 +221,10 @@ def _held_slide(bake_frames: BakeFrames, k: int, along: Array, influences: Array
     return np.asarray(np.where(inside, np.clip(blended, slide.lower, slide.upper), blended))
 
 
-def _hold_planted(
-    bake_frames: BakeFrames, tracks: Tracks, between: Array, keyed: Motion, full: Motion
-) -> BakeFrames:
+def _hold_planted(bake_frames: BakeFrames, tracks: Tracks, keyed: Motion, full: Motion) -> BakeFrames:
     """Put support chains and root bone of the motions where planted bones are held; in place.
 
     Args:
-        between: (F,) frames between solved ones.
         keyed, full: the motion that is keyed, and at full influence.
 
     Returns:
@@ -239,7 +239,7 @@ def _hold_planted(
     solved = tracks.contacts.rotations[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)
-    where[np.ix_(between, joints)] = True
+    where[np.ix_(~np.isin(frames, solved_frames), joints)] = True
     _hold_limits(bake_frames, keyed.rotations, where)
     has_root_keys = root_bone in joints
     root = tracks.contacts.translations[:, root_bone]
@@ -306,13 +306,14 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: A
         base: (F, J, 4) poses that were blended from. Where one breaks the limit itself, it wins: a clamp
             would make the joint jump as soon as the influence leaves 0.
     """
-    turning = np.array([not joint.locked for joint in bake_frames.skeleton.joints])
+    skeleton_joints = bake_frames.skeleton.joints
     rows_by_limits: dict[int, list[int]] = {}
     for f, limits in enumerate(bake_frames.limits):
         rows_by_limits.setdefault(id(limits), []).append(f)
     for rows in rows_by_limits.values():
         limits = bake_frames.limits[rows[0]]
-        joints = [j for j in np.flatnonzero(where[rows].any(0) & turning) if limits[j] is not None]
+        turning = (j for j, limit in enumerate(limits) if limit is not None and not skeleton_joints[j].locked)
+        joints = [j for j in turning if where[rows, j].any()]
         if not joints:
             continue
         shapes, places = BatchLimits([limits[j] for j in joints]), np.ix_(rows, joints)

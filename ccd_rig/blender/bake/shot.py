@@ -311,7 +311,7 @@ class FrameSolver:
         for each in (bake_frames.limits, bake_frames.shifting):
             values = [each[row] for row in rows.tolist()]
             begins |= np.array([a is not b and a != b for a, b in pairwise(values)], np.bool_)
-        return np.split(rows, np.flatnonzero(begins) + 1)
+        return np.split(rows, np.flatnonzero(begins) + 1) if begins.any() else [rows]
 
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether smoothing has moved the first and the last frame.

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import bpy
 import numpy as np
@@ -14,6 +15,7 @@ from mathutils import Matrix, Vector
 
 from ...errors import RigError
 from ...goals import GoalError
+from ...maths.batch import Array, Mask
 from ...maths.rotations import angle_of
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
@@ -33,7 +35,7 @@ from ..solve.methods import FrameSolveSettings, SolvedGroups, whole_chain
 from ..solve.planting import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders
-from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
@@ -55,20 +57,83 @@ WORDS = {
 """By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
 
 
-class SolvedFrame(NamedTuple):
-    """The solution of a frame."""
+@dataclass(frozen=True)
+class SolvedFrame:
+    """The solution of a frame; its errors are measured when they are first asked for."""
 
-    pose: Pose  # of the sample's skeleton, blended by influence
+    motion: KeyedMotion  # of this frame alone
+    solver: SolverSettings  # tolerances in world metres and radians
+    iterations: int  # of the solve
     rotated: Sequence[int]  # joints whose rotation channels change
     located: Mapping[int, Sequence[float]]  # joint -> value of its location channel
-    # The solve at full influence, in armature space; its errors are in the order of `constraints`. A
-    # constraint that others carry off its target has the error that plays.
-    result: SolveResult
-    constraints: tuple[Constraint, ...]  # with an influence above 0
-    met: frozenset[int]  # places of the constraints that meet their goals
-    states: tuple[str, ...]  # how each of `constraints` ended, see `report.Entry.status`
     # Those that are written to the bones, each with the name of its bone.
     channels: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
+        """The solution of a bake of one frame.
+
+        Raises:
+            RigError: no bone of its chains can be changed.
+        """
+        motion = keyed_motion(bake_frames)
+        bake_frames = motion.bake_frames
+        joints = keyed_joints(bake_frames)
+        if not joints:
+            raise RigError(all_locked(bake_frames))
+        locations = keyed_locations(bake_frames, motion.keyed)
+        located = {j: at[0].tolist() for j, at in locations.items() if j in joints}
+        return cls(motion, solver, iterations, rotated_joints(bake_frames), located)
+
+    @cached_property
+    def pose(self) -> Pose:
+        """The pose of the sample's skeleton, blended by influence."""
+        keyed = self.motion.keyed
+        return Pose.of_arrays(keyed.rotations[0], keyed.translations[0])
+
+    @property
+    def _states(self) -> Mapping[int, str]:
+        return self.motion.bake_frames.states[0]
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints with an influence above 0."""
+        return tuple(self.motion.bake_frames.constraints[c] for c in sorted(self._states))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """How each of `constraints` ended, see `report.Entry.status`."""
+        return tuple(self._states[c] for c in sorted(self._states))
+
+    @cached_property
+    def _misses(self) -> tuple[Array, Array, Mask]:
+        """The misses of the frame, see `measuring.misses`."""
+        motion = self.motion
+        blended = result_of(measuring.residuals(motion.bake_frames, motion.keyed))
+        return result_of(measuring.misses(motion, self.solver, blended))
+
+    @property
+    def met(self) -> frozenset[int]:
+        """Places of the constraints that meet their goals."""
+        lost = self._misses[2]
+        return frozenset(c for c, state in self._states.items() if state in MET and not lost[0, c])
+
+    @property
+    def result(self) -> SolveResult:
+        """The solve at full influence, in armature space; its errors are in the order of `constraints`.
+
+        A constraint that others carry off its target has the error that plays.
+        """
+        distances, angles, lost = self._misses
+        active, states, met = sorted(self._states), self._states, self.met
+        ended = [
+            SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met
+        ]
+        scale = max(abs(each) for each in Matrix(self.motion.bake_frames.worlds[0].tolist()).to_scale())
+        errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
+        status, full = ended[0] if ended else SolveStatus.CONVERGED, self.motion.full
+        pose = Pose.of_arrays(full.rotations[0], full.translations[0])
+        return SolveResult(pose, status, self.iterations, errors)
 
     def words(
         self, rig: bpy.types.Object, scene: bpy.types.Scene, settings: SolverSettings
@@ -168,7 +233,7 @@ def solve_sample(
     if body is not None:
         is_free = body_motion.is_free(armature_object, body, present)
         result_of(help_planted(bake_frames, settings, is_free))
-    return solved_frame(bake_frames, settings.solver, solver.iterations)
+    return SolvedFrame.of(bake_frames, settings.solver, solver.iterations)
 
 
 def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples) -> set[int]:
@@ -191,43 +256,6 @@ def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples
         if legs and legs <= written.keys() and "location" in written[layout.names[root_bone]]:
             return moved | planted
     return moved - planted
-
-
-def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
-    """The solution of a bake of one frame.
-
-    Args:
-        bake_frames: solved.
-        solver: tolerances in world metres and radians.
-
-    Raises:
-        RigError: no bone of its chains can be changed.
-    """
-    motion = keyed_motion(bake_frames)
-    bake_frames, keyed, full = motion.bake_frames, motion.keyed, motion.full
-    joints = keyed_joints(bake_frames)
-    if not joints:
-        raise RigError(all_locked(bake_frames))
-    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, keyed).items() if j in joints}
-    states = bake_frames.states[0]
-    active = sorted(states)
-    blended = result_of(measuring.residuals(bake_frames, keyed))
-    distances, angles, lost = result_of(measuring.misses(motion, solver, blended))
-    met = {c for c in active if states[c] in MET and not lost[0, c]}
-    ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
-    scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
-    errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
-    status = ended[0] if ended else SolveStatus.CONVERGED
-    result = SolveResult(Pose.of_arrays(full.rotations[0], full.translations[0]), status, iterations, errors)
-    return SolvedFrame(
-        Pose.of_arrays(keyed.rotations[0], keyed.translations[0]),
-        rotated_joints(bake_frames),
-        located,
-        result,
-        tuple(bake_frames.constraints[c] for c in active),
-        frozenset(met),
-        tuple(states[c] for c in active),
-    )
 
 
 def solve_current(
@@ -267,7 +295,7 @@ def solve_current(
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     stored_poses.note(armature_object, before)
     renamed_bones.note(armature_object, before)
-    return solved._replace(channels=tuple(channels))
+    return replace(solved, channels=tuple(channels))
 
 
 def overruled(

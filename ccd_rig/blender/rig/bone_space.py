@@ -31,8 +31,8 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...kernel import write_locations
 from ...limits.shapes import Hinge, Slide
-from ...maths import batch
 from ...maths.rotations import FULL_TURN
 from ...skeleton.joints import CoupledOffset, Joint
 
@@ -264,14 +264,14 @@ SMALL = 1e-6
 
 
 def locations_of(shifts: Array, translations: Array) -> Array:
-    """Convert translations (..., 3) along rest axes to location channels, with (..., 3, 3) shifts.
-
-    By Cramer's rule: results of LAPACK depend on the processor.
-    """
-    a, b, c = (shifts[..., k] for k in range(3))
-    across = batch.cross(b, c, -1), batch.cross(c, a, -1), batch.cross(a, b, -1)
-    sizes = [batch.dot(translations, each, -1) for each in across]
-    return np.asarray(np.stack(sizes, axis=-1) / batch.dot(a, across[0], -1)[..., None], dtype=np.float64)
+    """Convert translations (..., 3) along rest axes to location channels, with (..., 3, 3) shifts."""
+    locations = np.empty(np.broadcast_shapes(shifts.shape[:-1], translations.shape))
+    rows, moved = (
+        np.ascontiguousarray(np.broadcast_to(each, shape), np.float64)
+        for each, shape in ((shifts, (*locations.shape, 3)), (translations, locations.shape))
+    )
+    write_locations(rows.reshape(-1, 9), moved.reshape(-1, 3), locations.reshape(-1, 3))
+    return locations
 
 
 def translations_of(shifts: Array, locations: Array) -> Array:

@@ -152,8 +152,8 @@ def _clamp(pose_bone: Any, name: str, values: Values) -> bool:
         constraint, changed = _add(pose_bone, name), True
     elif constraint.influence != 1.0:
         constraint.influence, changed = 1.0, True
-    for bounds, *present, value in zip(BOUNDS, _LOWER(constraint), _UPPER(constraint), values, strict=True):
-        if present != [value, value]:
+    for bounds, present, value in zip(BOUNDS, _LOWER(constraint), values, strict=True):
+        if present != value:  # both bounds of a clamp are equal
             for bound in bounds:
                 setattr(constraint, bound, value)
             changed = True

@@ -283,6 +283,7 @@ class FrameReader:
     layout: RigLayout | None
     _last: tuple[Shown, RigRows] | None = field(default=None, repr=False)
     _world: Matrix | None = field(default=None, repr=False)  # read last; equal ones are one object
+    _last_world: tuple[Matrix, Array] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -336,7 +337,7 @@ class FrameReader:
                 a number; a bone cannot be read.
         """
         frames = [row.frame for row in shown]
-        worlds = world_matrices(self.armature_object, frames, [row.world for row in shown])
+        worlds = self._worlds(frames, [row.world for row in shown])
         numbers = np.array([row.numbers for row in shown])
         targets = self.targets.rows(frames, worlds, np.array([row.places for row in shown]), numbers)
         influences, unplanted = effective_influences(
@@ -344,6 +345,15 @@ class FrameReader:
         )
         rig = self._rig(shown)
         return Samples(np.array(frames, np.float64), rig, targets, influences, unplanted, worlds)
+
+    def _worlds(self, frames: Sequence[float], worlds: Sequence[Matrix]) -> Array:
+        """Convert the world matrices of R frames; see `samples`."""
+        if len(worlds) == 1 and self._last_world is not None and self._last_world[0] is worlds[0]:
+            return self._last_world[1]
+        matrices = world_matrices(self.armature_object, frames, worlds)
+        if len(worlds) == 1:  # of a still armature it is checked once
+            self._last_world = worlds[0], matrices
+        return matrices
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """Convert the bones of R frames; see `samples`."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,13 +22,11 @@ from ...errors import RigError
 from ...maths.batch import (
     Array,
     compose,
-    cross,
-    dot,
     inverse,
     length,
     move,
     multiply,
-    quaternions,
+    orthonormals,
     rotate,
     unit,
 )
@@ -36,9 +35,6 @@ from ..properties.constraint_values import AXES, Constraint, TargetSample
 from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from .dependence import pole_object, target_object
-
-FLAT = 1e-6
-"""Sine of the angle between two axes below which they define no rotation."""
 
 
 class TargetRows(NamedTuple):
@@ -137,24 +133,8 @@ class TargetRows(NamedTuple):
         return self._replace(points=points, rotations=rotations, directions=directions, poles=poles)
 
 
-def orthonormals(axes: Array) -> Array:
-    """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
-
-    Gram-Schmidt: Y is the direction of the second column, and Z the part of the third orthogonal to it. X
-    completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y, z = (axes[..., k] / length(axes[..., k], axis=-1)[..., None] for k in (1, 2))
-        z = z - y * dot(y, z, axis=-1)[..., None]
-        sizes = length(z, axis=-1)[..., None]
-        z = np.where(sizes > FLAT, z / sizes, np.nan)
-        frames = np.stack((cross(y, z, axis=-1), y, z), axis=-1)
-        rotations = quaternions(np.moveaxis(frames, (-2, -1), (0, 1)))
-    return np.moveaxis(rotations, 0, -1)
-
-
 def orthonormal(axes: Any) -> Quaternion | None:
-    """Like `orthonormals` for one 3x3 matrix; None if it is flat."""
+    """Like `maths.batch.orthonormals` for one 3x3 matrix; None if it is flat."""
     rotation = orthonormals(np.array([row[:] for row in axes]))
     return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
@@ -312,6 +292,21 @@ def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, 
     return [(ref.obj, ref.bone) for ref in refs if ref is not None]
 
 
+ENDS = (3, 7, 10, 13, 16)
+"""Ends of points, rotations, directions, poles and offsets among the numbers of a target."""
+
+
+def _columns(table: NDArray[Any]) -> list[NDArray[Any]]:
+    """Views of the first five values of `TargetRows` in their numbers (..., 16)."""
+    return [table[..., begin:end] for begin, end in pairwise((0, *ENDS))]
+
+
+@lru_cache(maxsize=16)
+def _inverse_of(world: bytes) -> Array:
+    """The inverse (1, 4, 4) of a matrix; most armature objects keep theirs."""
+    return inverse(np.frombuffer(world).reshape(1, 4, 4))
+
+
 class TargetReader:
     """Reads targets, poles and numbers of constraints, and converts them to target rows.
 
@@ -340,8 +335,9 @@ class TargetReader:
                     place += 1
         with_target = [sources[c].constraint for c in self._targets]
         self._offsets = np.array([constraint.offset for constraint in with_target])
-        self._spaces = [constraint.offset_space for constraint in with_target]
-        self._keyed_offset = np.array(["offset" in sources[c].keyed for c in self._targets])
+        self._spaces = np.array([constraint.offset_space for constraint in with_target])[:, None]
+        self._keyed_offset = np.array(["offset" in sources[c].keyed for c in self._targets])[:, None]
+        self._is_local = np.array([ref.is_armature for ref in self._refs])[:, None, None]
         rotations = [
             (c, place, constraint.rotation)
             for c, place, constraint in zip(self._targets, self._target_places, with_target, strict=True)
@@ -352,6 +348,10 @@ class TargetReader:
         self._directed, self._directed_places = [c for c, _ in directed], [t for _, t in directed]
         self._axes = np.array([AXES[sources[c].constraint.target_axis][:] for c in self._directed])
         self._balances = [c for c, source in enumerate(sources) if source.constraint.kind.balances]
+        self._needed = np.zeros((len(sources), ENDS[-1]), np.bool_)  # values that must be finite
+        points, turns, directions, poles, _ = _columns(self._needed)
+        points[:] = poles[self._poled] = True
+        turns[self._oriented, 0] = directions[self._directed, 0] = True
         self._fields = [
             (c, name)
             for c, source in enumerate(sources)
@@ -435,26 +435,23 @@ class TargetReader:
         Raises:
             RigError: a target is not at a finite place at a frame, or flat; a setting is not a number.
         """
-        shape = len(frames), len(self.sources)
-        points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
-        rotations = np.full((*shape, 4), math.nan)
+        table = np.full((len(frames), len(self.sources), ENDS[-1]), math.nan)
+        points, rotations, directions, poles, offsets = _columns(table)
         keyed = self._keyed(frames, numbers, offsets)
         seen = places.reshape(len(frames), -1, 4, 4).swapaxes(2, 3).astype(np.float64, order="C")
-        is_still = bool((worlds == worlds[:1]).all())
-        to_armature = inverse(worlds[:1] if is_still else worlds)[:, None]
-        if not all(ref.is_armature for ref in self._refs):
-            is_local = np.array([ref.is_armature for ref in self._refs])[:, None, None]
-            seen = np.asarray(np.where(is_local, seen, compose(to_armature, seen)))
+        is_still = len(worlds) == 1 or bool((worlds == worlds[:1]).all())
+        to_armature = (_inverse_of(worlds[0].tobytes()) if is_still else inverse(worlds))[:, None]
+        if not self._is_local.all():
+            seen = np.asarray(np.where(self._is_local, seen, compose(to_armature, seen)))
         points[:] = 0.0  # of planted bones without a target
         if targets := self._targets:
             matrices = seen[:, self._target_places]
-            shifts = np.where(self._keyed_offset[:, None], offsets[:, targets], self._offsets)
+            shifts = np.where(self._keyed_offset, offsets[:, targets], self._offsets)
             shifted = move(matrices, shifts)
-            if any(space != "TARGET" for space in self._spaces):
+            if (self._spaces != "TARGET").any():
                 world_shifts = move(to_armature, shifts) - to_armature[..., :3, 3]
-                spaces = np.array(self._spaces)[:, None]
-                shifts = np.where(spaces == "WORLD", world_shifts, shifts)
-                shifted = np.where(spaces == "TARGET", shifted, matrices[..., :3, 3] + shifts)
+                shifts = np.where(self._spaces == "WORLD", world_shifts, shifts)
+                shifted = np.where(self._spaces == "TARGET", shifted, matrices[..., :3, 3] + shifts)
             points[:, targets] = shifted
         if self._oriented:
             rotations[:, self._oriented] = orthonormals(seen[:, self._oriented_places][..., :3, :3])
@@ -476,12 +473,10 @@ class TargetReader:
         if self._poled:
             poles[:, self._poled] = seen[:, self._pole_places][..., :3, 3]
         with np.errstate(over="ignore"):
-            rounded = [
-                array.astype(np.float32).astype(np.float64)
-                for array in (points, rotations, directions, poles)
-            ]
-        rows = TargetRows(*rounded, offsets=offsets, keyed=keyed)
-        self._require_valid(frames, rows)
+            table = table.astype(np.float32).astype(np.float64)
+        rows = TargetRows(*_columns(table), keyed=keyed)
+        if not (np.isfinite(table[:, self._needed]).all() and (np.abs(rows.points) < FAR).all()):
+            self._require_valid(frames, rows)
         return rows
 
     def _keyed(self, frames: Sequence[float], numbers: Array, offsets: Array) -> dict[int, dict[str, Array]]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from mathutils import Vector
 
 from ...errors import InvalidInput, RigError
 from ...goals import Goal, PoleGoal, PositionGoal, TargetKind
+from ...kernel import ease_limbs
 from ...maths.batch import Array, Mask, length, rotate, unit
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
@@ -31,7 +31,6 @@ from ...solvers.closed_forms import (
     two_bone,
 )
 from ...solvers.problem_tables import GoalSettings, measure_goals
-from ...solvers.soft_reach import stretched
 from ..properties.constraint_kinds import SINGLE_PASS, effector
 from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import Samples
@@ -282,23 +281,26 @@ class SolvedGroups:
     """
 
     def __init__(self) -> None:
-        self._before: dict[Hashable, SolvedGroup] = {}
-        self._present: dict[Hashable, SolvedGroup] = {}
+        # By group and the bytes of its inputs: other values of inputs, and the solution.
+        self._before: dict[Hashable, tuple[object, SolvedGroup]] = {}
+        self._present: dict[Hashable, tuple[object, SolvedGroup]] = {}
 
     def begin_frame(self) -> None:
         """Forget solutions that the last frame had no use for."""
         self._before, self._present = self._present, {}
 
-    def get(self, key: Hashable) -> SolvedGroup | None:
+    def get(self, group: Group, numbers: bytes, values: object) -> SolvedGroup | None:
         """The solution from equal inputs."""
-        solved = self._present.get(key) or self._before.get(key)
-        if solved is not None:
-            self._present[key] = solved
-        return solved
+        key = group, numbers
+        known = self._present.get(key) or self._before.get(key)
+        if known is None or known[0] != values:
+            return None
+        self._present[key] = known
+        return known[1]
 
-    def put(self, key: Hashable, solved: SolvedGroup) -> None:
+    def put(self, group: Group, numbers: bytes, values: object, solved: SolvedGroup) -> None:
         """Remember a solution."""
-        self._present[key] = solved
+        self._present[group, numbers] = values, solved
 
 
 @dataclass(frozen=True)
@@ -339,10 +341,17 @@ class SoftLimb:
     points: Array  # (R, 3) eased targets; the target itself where nothing is eased
     gaps: Array  # (R,) distances from eased targets to targets
     spare: Array  # (R,) lengths that the chain gains when straight
-    extension: Array  # (R,) present extension, a part of its bones' lengths
-    soft: Array  # (R or 1) part of its length over which it is eased
+    present: Array  # (R,) distances from the chain's root to its end
+    heads: Array  # (R, K, 3) of its bones
+    reach: Array  # (R, 3) effector in the frame of the tip
+    soft: Array  # (R,) part of its length over which it is eased
     # Count of bones from the tip for `extension`; 0 if their lengths change, or they end at another point.
     joints: int
+
+    def extension(self) -> Array:
+        """(R,) present extension, a part of its bones' lengths."""
+        extent = length(np.diff(self.heads, axis=1), axis=-1).sum(axis=1) + length(self.reach, axis=-1)
+        return self.present / np.maximum(extent, 1e-30)
 
 
 def soft_limb(
@@ -387,28 +396,16 @@ def soft_limb(
         turning = [j for j in turning if j != tip]
     else:
         ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
-    places = [*(heads[:, j] for j in turning), ends]
-    links = [length(b - a, axis=-1) for a, b in pairwise(places)]
-    if sum(bool((link > 0.0).all()) for link in links) < 2:
-        return None
-    whole = np.sum(links, axis=0)
+    factor: Any = 1.0
     if constraint.extension_joints == 0:
-        whole = whole * targets.keyed.get(c, {}).get("max_extension", constraint.max_extension)
-    offsets, present = wanted - places[0], length(ends - places[0], axis=-1)
-    distances = length(offsets, axis=-1)
-    eased = stretched(distances, whole, soft, present, length(wanted - ends, axis=-1))
-    is_eased = (eased < distances) & (soft > 0.0)
-    share = np.where(is_eased, eased / np.maximum(distances, 1e-30), 1.0)
-    moved = offsets * (share - 1.0)[:, None]
-    points = np.where(is_eased[:, None], targets.points[:, c] + moved, targets.points[:, c])
+        factor = targets.keyed.get(c, {}).get("max_extension", constraint.max_extension)
+    size, places = len(ends), np.concatenate((heads[:, turning], ends[:, None]), axis=1)
+    points, limb = targets.points[:, c].copy(), np.empty((size, 3))
+    softs, factors = (np.full(size, each, np.float64) for each in (soft, factor))
+    wanted = np.ascontiguousarray(wanted)
+    if ease_limbs(places.reshape(size, -1), wanted, softs, factors, points, limb) < 2:
+        return None
     rolls = any(skeleton.joints[j].coupled_offsets for j in chain)
     bones = [j for j in chain if j >= turning[0]]
-    extent = length(np.diff(heads[:, bones], axis=1), axis=-1).sum(axis=1) + length(reach, axis=-1)
-    return SoftLimb(
-        points,
-        np.where(is_eased, distances - eased, 0.0),
-        whole - np.where(is_eased, eased, present),
-        present / np.maximum(extent, 1e-30),
-        np.atleast_1d(soft),
-        0 if rolls or carried else len(bones),
-    )
+    joints = 0 if rolls or carried else len(bones)
+    return SoftLimb(points, limb[:, 0], limb[:, 1], limb[:, 2], heads[:, bones], reach, softs, joints)

@@ -29,6 +29,7 @@ from ...maths.batch import (
     matrices,
     move,
     multiply,
+    orthonormals,
     rotate,
     slerp,
     smooth_step,
@@ -44,7 +45,6 @@ from ...solvers.problem_tables import Bones
 from ..properties.constraint_kinds import different_ends
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
-from ..scene.targets import orthonormals
 
 SIDE = 0.25
 """Part of a planted bone's length beside it at which its roll is read off the ground."""

@@ -372,16 +372,16 @@ def test_every_property_of_blenders_bones_is_looked_at(ext, rig, live):
         partial(setattr, rig.ccd_rig, "body", "KEEP_ANIMATION"),
     ]
     for edit in edits:
-        state = preview.state_of(rig, ["bone_1"])
-        assert state == preview.state_of(rig, ["bone_1"])
+        state = preview.state_of(rig)
+        assert state == preview.state_of(rig)
         edit()
-        assert state != preview.state_of(rig, ["bone_1"]), edit
+        assert state != preview.state_of(rig), edit
     for change in ({"tail": (0.0, 0.3, 4.0)}, {"roll": 0.5}, {"use_connect": False}):
-        state = preview.state_of(rig, ["bone_1"])
+        state = preview.state_of(rig)
         with rigs.edit_bones(rig) as bones:
             for name, value in change.items():
                 setattr(bones["bone_3"], name, value)
-        assert state != preview.state_of(rig, ["bone_1"]), change
+        assert state != preview.state_of(rig), change
 
 
 def test_a_set_up_stays_the_same_whatever_was_in_the_memory_it_is_read_into(ext, rig, live, monkeypatch):
@@ -393,22 +393,22 @@ def test_a_set_up_stays_the_same_whatever_was_in_the_memory_it_is_read_into(ext,
     entry = rig.ccd_rig.poses.add().rotations.add()
     entry.name, entry.rotation = "bone_1", (0.8, 0.6, 0.0, 0.0)
     monkeypatch.setattr(np, "empty", used)
-    assert preview.state_of(rig, ["bone_1"]) == preview.state_of(rig, ["bone_1"])
+    assert preview.state_of(rig) == preview.state_of(rig)
 
 
 def test_poses_of_the_library_are_looked_at(ext, rig, live):
     preview = ext.module("ccd_rig.blender.live")
-    states = [preview.state_of(rig, ["bone_1"])]
+    states = [preview.state_of(rig)]
     pose = rig.ccd_rig.poses.add()
     pose.name = "Pose"
-    states.append(preview.state_of(rig, ["bone_1"]))
+    states.append(preview.state_of(rig))
     entry = pose.rotations.add()
     entry.name = "bone_1"
-    states.append(preview.state_of(rig, ["bone_1"]))
+    states.append(preview.state_of(rig))
     entry.rotation = (0.8, 0.6, 0.0, 0.0)
-    states.append(preview.state_of(rig, ["bone_1"]))
+    states.append(preview.state_of(rig))
     pose.name = "Other"
-    states.append(preview.state_of(rig, ["bone_1"]))
+    states.append(preview.state_of(rig))
     assert all(one != other for one, other in pairwise(states))
 
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ccd_rig.solvers.soft_reach import NEAR, SHORT, softened, stretched
+from ccd_rig.kernel import FULL_EASING, LONGEST
+from ccd_rig.solvers.soft_reach import stretched
 
 EXACT = 1e-12
 LENGTHS = np.full(400, 0.6)
@@ -15,14 +16,13 @@ FAR = np.full(400, 1.0)  # a base pose's end that far away does not count
 
 def test_a_distance_is_eased_as_nicholas_has_it():
     beyond = np.array([0.0, 0.01, 0.02, 0.1])
-    eased = softened(0.98 + beyond, np.ones(4), SOFT)
-    wanted = [0.98 + SOFT * (1.0 - math.exp(-each / SOFT)) for each in beyond]
+    eased, size = stretched(0.98 + beyond, 1.0, SOFT, 0.5, 1.0), LONGEST - 0.98
+    wanted = [0.98 + size * (1.0 - math.exp(-each / size)) for each in beyond]
     assert eased == pytest.approx(wanted, abs=EXACT)
 
 
 def test_within_what_is_not_eased_a_distance_stays_to_the_bit():
     distances = np.linspace(0.0, 0.98 * 0.6 - EXACT, 400)
-    assert (softened(distances, LENGTHS, SOFT) == distances).all()
     assert (stretched(distances, LENGTHS, SOFT, 0.5 * LENGTHS, FAR) == distances).all()
 
 
@@ -30,7 +30,7 @@ def test_a_chain_is_never_straight_and_never_stretched_past_its_target():
     distances = np.linspace(0.0, 1.0, 400)
     goes = stretched(distances, LENGTHS, SOFT, 0.5 * LENGTHS, FAR)
     assert (goes <= distances + EXACT).all()
-    assert (goes <= SHORT * 0.6 + EXACT).all()
+    assert (goes <= LONGEST * 0.6 + EXACT).all()
     assert (np.diff(goes) >= 0.0).all()
 
 
@@ -48,13 +48,13 @@ def test_the_angle_of_a_bend_changes_evenly_where_it_snapped():
 def test_a_target_that_the_base_pose_meets_is_met(base):
     one = np.ones(1)
     assert stretched(base * one, one, SOFT, base * one, 0.0 * one) == pytest.approx(base, abs=EXACT)
-    away = stretched(base * one, one, SOFT, base * one, NEAR * SOFT * one)
-    assert away == pytest.approx(softened(base * one, one, SOFT), abs=1.0 - SHORT)
+    away = stretched(base * one, one, SOFT, base * one, FULL_EASING * SOFT * one)
+    assert away == stretched(base * one, one, SOFT, 0.0, 1.0)
     assert away < base
 
 
 def test_easing_sets_in_smoothly_as_a_target_leaves_the_base_pose():
-    apart = np.linspace(0.0, 2.0 * NEAR * SOFT, 400)
+    apart = np.linspace(0.0, 2.0 * FULL_EASING * SOFT, 400)
     ones = np.ones_like(apart)
     goes = stretched(ones, ones, SOFT, ones, apart)
     assert np.abs(np.diff(goes)).max() < 2e-4
