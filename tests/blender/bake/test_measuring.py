@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -108,3 +109,14 @@ def test_words_of_one_frame_name_no_span(ext, end, words):
     helped = ext.module("ccd_rig.blender.bake.report").Helped
     said = helped(("hand.L",), 5.0, end, "spine", 0.2, "", 0.0).words()
     assert f"at {words} 'spine' turns" in said
+
+
+def test_what_a_solved_pose_misses_is_told_in_metres_of_the_world(ext, capfd):
+    """Two bones of a metre in an armature three times as large; the target is a metre out of reach."""
+    rig = rigs.chain(2)
+    rig.scale = (3.0,) * 3
+    rigs.reach(rig, "bone_1", rigs.empty("Goal", (7.0, 0.0, 0.0)), "Hand")
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    (off,) = re.findall(r"([0-9.]+) m off at worst .Hand.", capfd.readouterr().out)
+    assert float(off) == pytest.approx(1.0, abs=0.01)

@@ -652,3 +652,7 @@ def test_one_key_with_linear_extrapolation_keeps_both_slopes(channels, writing, 
     curve = curves_by_path(channels, armature_object)['pose.bones["upper"].location', 0]
     wanted = [(frame - 1) * slopes[frame > 1] for frame in frames]
     assert [curve.evaluate(frame) for frame in frames] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_span_of_no_keys_holds_no_frame(channels):
+    assert channels.span([]) == (float("inf"), float("-inf"))
