@@ -173,7 +173,10 @@ def _icon_of(words: str, missed: bool) -> str:
         return "INFO"  # visible slides are findings
     if words.endswith("kept"):
         return "KEYFRAME"
-    quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")
+    quiet = (
+        *("smoothed at ", "the body helps at ", "switched to FK"),
+        *(" follows planted bones", " so that legs reach", " walks on by ", "closes"),
+    )
     return "INFO" if any(phrase in words for phrase in quiet) else "ERROR"
 
 

@@ -158,6 +158,8 @@ def test_a_long_report_is_folded(ext):
         ("worst below 0.0001 m at frame 57 (Hand)", False, "INFO"),
         ("planted bones slide below 0.0001 m", False, "INFO"),
         ("planted bones slide 0.2000 m", True, "ERROR"),
+        ("smoothed at frames 40 to 58 (hand.L)", False, "INFO"),
+        ("the body helps at frame 4 (hand.L): 'spine' turns by up to 12 degrees", False, "INFO"),
     ],
 )
 def test_a_report_warns_of_what_is_missed_alone(ext, words, missed, icon):
