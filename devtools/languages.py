@@ -89,7 +89,8 @@ NAMES = (
     r"[A-Z]{2}[A-Z_]*|[\w.\[\]{}*'\"]*[._\[][\w.\[\]{}*'\"]+|Legacy Slot|Object Transforms|CCD:",
     r"3D View Tool: .*|\W*\{\*?\w+\}\W*|\{\*head\},[^}]*\{\*entries\}[^}]*\}\}|\(\{.*\} is .*|slide \(.*",
     r"(un)?lock a joint .*|joints that can turn|make chain_length .*|(joint|bone) '|use solve",
-    r"worst|turns|witched to FK|follows planted bones|so that legs reach|walks on by",
+    r"worst|turns|smoothed at|the body helps at|switched to FK",
+    r"follows planted bones|so that legs reach|walks on by",
     r"Unique name used in the code and scripting",
 )
 """Strings that are no texts: names of data-blocks, paths of properties, parts of texts."""

@@ -111,7 +111,7 @@ def tell_report(command: Command, report: "BakeReport", name: str = "") -> None:
     for run in report.smoothed:
         if run.is_seen:
             command.tell("INFO", name + run.words())
-    for helped in report.helped[1:]:
+    for helped in [each for each in report.helped if each.is_seen][1:]:
         command.tell("INFO", name + helped.words())
     level = "INFO" if report.is_sound else "WARNING"
     words = "; ".join((report.summary(), f"action '{report.action}'"))

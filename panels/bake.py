@@ -45,6 +45,7 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.LEAST_SQUARES: "Smooth",
     Fix.FK: "Switch to FK",
 }
+MISSES = {Trouble.SHORT, Trouble.OFF}
 DETAILED = {
     "worst ": set(Trouble),
     " turns ": {Trouble.JUMP},
@@ -53,6 +54,7 @@ DETAILED = {
     " sinks ": {Trouble.SINK},
     " tips by ": {Trouble.TIP},
     " floats, held ": {Trouble.FLOAT},
+    " does not close: ": {Trouble.LOOP},
 }
 """{words of the summary: findings that say the same in detail}"""
 
@@ -107,12 +109,14 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
     check = [Entry(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
     if report.mismatches:
         entries += check
-    for index, finding in enumerate(findings[:SHOWN]):
+    # Targets that are missed come first: slides and jumps often end with them.
+    shown = sorted(enumerate(findings), key=lambda each: each[1].trouble not in MISSES)[:SHOWN]
+    for index, finding in shown:
         lines = wrapped(context, finding.words(), PADDING)
         entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
     troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        is_told = any(words.startswith(finding.words()) for finding in findings[:SHOWN])
+        is_told = any(words.startswith(finding.words()) for _, finding in shown)
         is_detailed = any(phrase in words and troubles & better for phrase, better in DETAILED.items())
         if not is_told and not is_detailed:
             lines = wrapped(context, words[:1].upper() + words[1:])
@@ -173,7 +177,10 @@ def _icon_of(words: str, missed: bool) -> str:
         return "INFO"  # visible slides are findings
     if words.endswith("kept"):
         return "KEYFRAME"
-    quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")
+    quiet = (
+        *("smoothed at ", "the body helps at ", "switched to FK"),
+        *(" follows planted bones", " so that legs reach", " walks on by ", "closes"),
+    )
     return "INFO" if any(phrase in words for phrase in quiet) else "ERROR"
 
 

@@ -16,6 +16,7 @@ from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import waiting
+from ..ccd_rig.blender.viewport.palette import RING
 from .drag_tool import is_chosen
 from .preferences import palette, preferences
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..ccd_rig.blender.viewport.sketch import Box, Colour, Label, Sketch
 
 TEXT_SIZE = 13  # [points] at interface scale 1
-TEXT_OFFSET = 12  # [pixels] handles at the same place are smaller
+TEXT_OFFSET = RING + 8.0  # [pixels] clear of the handle at the same place, below the pointer too
 TEXT_HEIGHT = 1.3  # of a line, in sizes of its text
 GROUND = (0.08, 0.08, 0.08, 0.75)  # colour behind words
 GROUND_ROOM = 3  # [pixels] beside words

@@ -67,12 +67,14 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         "places",
         "pointed",
         "pointer",
+        "seen_at",
         "start",
     )
 
     marks: list[Any]  # TargetMark; Blender reads the types of a class before the module is imported
     places: Any  # of the marks, Floats
     pointed: Any  # Hit of the mark below the pointer, or None
+    seen_at: tuple[float, float]  # pointer at the last test [pixels]
     grabbed: Any  # Hit of the dragged mark
     grip: Any  # Grip during a drag, else None
     start: Vector  # of a drag [pixels]
@@ -89,8 +91,15 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         self.pointed, self.grabbed, self.grip = None, None, None
 
     def look(self, context: bpy.types.Context) -> None:
-        """Update the marks of the view and their places."""
+        """Update the marks of the view and their places, and which one is below the pointer at rest."""
         self.marks, self.places = shown_marks(context)
+        if self.pointed is not None and self.grip is None:
+            self._point(context)
+
+    def _point(self, context: bpy.types.Context) -> None:
+        from ..ccd_rig.blender.viewport.constraints import hit
+
+        self.pointed = hit(self.marks, self.places, self.seen_at, context.preferences.system.ui_scale)
 
     def draw(self, context: bpy.types.Context) -> None:
         # Undo and playback redraw without a call of the group's `draw_prepare`.
@@ -101,9 +110,8 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     def test_select(self, context: bpy.types.Context, place: Any) -> int:
         """Return a number of the mark or ring below the pointer, -1 for none."""
-        from ..ccd_rig.blender.viewport.constraints import hit
-
-        self.pointed = hit(self.marks, self.places, tuple(place), context.preferences.system.ui_scale)
+        self.seen_at = tuple(place)
+        self._point(context)
         return -1 if self.pointed is None else 2 * self.pointed.place + self.pointed.is_ring
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:

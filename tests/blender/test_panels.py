@@ -131,6 +131,27 @@ def test_a_report_says_nothing_twice(ext):
     ]
 
 
+def test_a_report_begins_with_what_is_missed(ext):
+    """Slides of the body for a hand that is out of reach came before it; a loop was told twice."""
+    panel, report = ext.module("panels.bake"), ext.module("ccd_rig.blender.bake.report")
+    slides = report.Finding(report.Trouble.SLIDE, "Hips", "hips", 1, 40, 20, 0.83)
+    jumps = report.Finding(report.Trouble.JUMP, "Hand", "arm", 8, 8, 8, angle=0.5)
+    misses = report.Finding(report.Trouble.SHORT, "Hand", "hand", 8, 33, 20, 1.7)
+    opens = report.Finding(report.Trouble.LOOP, "", "arm", 1, 40, 40, angle=0.02)
+    words = "4 of 40 frames reached; loop of frames 1 to 40 does not close: 'arm' ends 1 degrees off"
+    stored = SimpleNamespace(
+        words=words,
+        findings=report.to_json([slides, jumps, misses, opens]),
+        unsolved=36,
+        mismatches=0,
+        check="",
+    )
+    wide = SimpleNamespace(preferences=bpy.context.preferences, region=SimpleNamespace(width=10_000))
+    entries = panel.report_entries(wide, stored)
+    assert [entry.finding for entry in entries] == [-1, 2, 0, 1, 3]
+    assert entries[1].lines == [misses.words()]
+
+
 def test_a_long_report_is_folded(ext):
     """To seven lines, a button counted as two, but never to less than the head and the first thing found."""
     report = ext.module("panels.bake")
@@ -158,6 +179,8 @@ def test_a_long_report_is_folded(ext):
         ("worst below 0.0001 m at frame 57 (Hand)", False, "INFO"),
         ("planted bones slide below 0.0001 m", False, "INFO"),
         ("planted bones slide 0.2000 m", True, "ERROR"),
+        ("smoothed at frames 40 to 58 (hand.L)", False, "INFO"),
+        ("the body helps at frame 4 (hand.L): 'spine' turns by up to 12 degrees", False, "INFO"),
     ],
 )
 def test_a_report_warns_of_what_is_missed_alone(ext, words, missed, icon):

@@ -246,6 +246,7 @@ def report() -> Iterator[float]:
     bpy.context.scene.frame_end = max(REACHES["hand.L"])
     bpy.ops.ccd_rig.bake("EXEC_DEFAULT", smoothness=0.0)
     rig.ccd_rig.active_index = rig.ccd_rig.constraints.find("hand.R")
+    rig.ccd_rig.report.show_all = True
     bpy.context.scene.frame_set(36)
     look((0.0, 0.0, 0.95), 3.0)
     yield from show_tab(True)

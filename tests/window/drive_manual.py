@@ -73,7 +73,7 @@ def cut_out(photographed: str, name: str) -> None:
     window, _, region = view()
     top = window.height - region.y - region.height
     size = f"{region.width + BESIDE}x{region.height + 4}+{region.x - BESIDE}+{top - 4}"
-    cut = (OUT / f"{photographed}.png", "-crop", size, "+repage", "-colors", 64)
+    cut = (OUT / f"{photographed}.png", "-crop", size, "+repage", "+dither", "-colors", 255)
     sh("convert", *cut, OUT / f"{name}.png")
 
 

@@ -34,6 +34,8 @@ from .report import (
     GAVE_WAY,
     MET,
     REACHED,
+    SEEN,
+    SEEN_PART,
     SLERPED,
     STATUSES,
     BakeReport,
@@ -48,7 +50,6 @@ from .report import (
     WeightedFit,
     number,
 )
-from .report import SEEN as SEEN_TURN
 from .shot import Task
 from .trouble import Fix, Trouble
 
@@ -329,8 +330,6 @@ def _extension(baked: Baked, c: int) -> Array:
     return np.asarray(ways / np.maximum(lengths, 1e-30))
 
 
-SEEN = 1e-3
-"""Visible slide, or depth below the ground, as a part of a chain's length."""
 NEAR = np.radians(0.5)
 """Radians from its limit within which a bone is held by it."""
 STILL_FRAMES = 4
@@ -451,7 +450,7 @@ def _farther(
     """
     frames, sizes = bake_frames.frames[rows], measuring.chain_sizes(bake_frames)
     for c, constraint in enumerate(bake_frames.constraints):
-        least = max(solver.position_tolerance, SEEN * sizes[c]), max(solver.angle_tolerance, SEEN_TURN)
+        least = max(solver.position_tolerance, SEEN_PART * sizes[c]), max(solver.angle_tolerance, SEEN)
         far, wide = (each[:, c] - most[:, c] for each, most in zip(misses, allowed, strict=True))
         over = np.where(counted[:, c], np.maximum(far / least[0], wide / least[1]), 0.0)
         for run in batch.runs(over > 1.0):
@@ -484,7 +483,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
     targets_in_world = baked.world(bake_frames.targets.points[:, reaching])
     targets_of = dict(zip(reaching, targets_in_world.swapaxes(0, 1), strict=True))
     for c, constraint in enumerate(bake_frames.constraints):
-        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.sizes[c])
+        least = max(2.0 * baked.solver.position_tolerance, SEEN_PART * baked.sizes[c])
         in_force = bake_frames.influences[:, c] > 0.0
         if constraint.kind.plants:
             slip = slips.get(constraint.name)
@@ -539,7 +538,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
     for c, columns in places.items():
         constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
-        least = max(baked.solver.position_tolerance, SEEN * baked.sizes[c])
+        least = max(baked.solver.position_tolerance, SEEN_PART * baked.sizes[c])
         for run in batch.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = measuring.span(bake_frames.frames, run, deepest)
             bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
@@ -815,6 +814,7 @@ def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
         distances: (F, C) by which constraints miss their targets, world metres.
     """
     spans: list[Helped] = []
+    sizes = measuring.chain_sizes(bake_frames)
     names = [joint.name for joint in bake_frames.skeleton.joints]
     before: tuple[int, ...] = ()
     for row in sorted(bake_frames.states) if bake_frames.helped else ():
@@ -823,7 +823,8 @@ def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
             frame = number(bake_frames.frames[row])
             who = tuple(bake_frames.constraints[c].name for c in here.constraints)
             if here.constraints != before:
-                spans.append(Helped(who, frame, frame, names[here.turned], 0.0, "", 0.0))
+                size = min(sizes[c] for c in here.constraints)
+                spans.append(Helped(who, frame, frame, names[here.turned], 0.0, "", 0.0, size=size))
             span = replace(spans[-1], frame_end=frame)
             if here.angle > span.angle:
                 span = replace(span, turned=names[here.turned], angle=here.angle)

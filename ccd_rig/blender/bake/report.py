@@ -38,7 +38,9 @@ MET = (REACHED, GAVE_WAY, EASED)
 """Statuses that a solved frame counts as reached with."""
 
 SEEN = math.radians(1.0)
-"""Least smoothing that the summary names, radians; JSON has all. Solve and Live show poses without it."""
+"""Least smoothing and help of the body that the summary names, radians; JSON has all."""
+SEEN_PART = 1e-3
+"""Visible slide, shift, or depth below the ground, as a part of a chain's length."""
 
 SEAM = math.radians(0.5)
 """Largest invisible turn where a loop starts again, radians."""
@@ -274,9 +276,16 @@ class Helped:
     gave_way: tuple[str, ...] = ()  # names of constraints that leave their targets meanwhile
     # Their largest distance from a target, metres.
     off: float = field(default=0.0, metadata=LENGTH)
+    # Length of the shortest helped chain, metres.
+    size: float = field(default=0.0, metadata=LENGTH)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether an animator would see it."""
+        return self.angle >= SEEN or max(self.distance, self.off) >= SEEN_PART * self.size
 
     def words(self) -> str:
-        """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
+        """Words such as "the body helps at frames 40 to 58 (hand.L): 'spine' turns by up to 12 degrees"."""
         span = frame_span(self.frame_start, self.frame_end)
         angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
         words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
@@ -293,7 +302,7 @@ class Helped:
             )
         elif names:
             words = f"'{self.turned}' turns by up to {angle} degrees, {names} up to {off} off for it"
-        return f"{', '.join(self.constraints)}: the body helps at {span}: {words}"
+        return f"the body helps at {span} ({', '.join(self.constraints)}): {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -725,9 +734,9 @@ class BakeReport:
         if seen := [each for each in self.smoothed if each.is_seen]:
             more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
             yield f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
-        if self.helped:
-            more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
-            yield f"{self.helped[0].words()}{more}"
+        if helped := [each for each in self.helped if each.is_seen]:
+            more = f" and {len(helped) - 1} more" if len(helped) > 1 else ""
+            yield f"{helped[0].words()}{more}"
         yield "" if self.loop is None else self.loop.words()
         yield self.advice()
         if self.from_rest:

@@ -48,3 +48,15 @@ def test_words_tell_angles_as_people_write_them(parts, degrees, words):
     helped = parts.Helped(("Hand",), 1.0, 2.0, "spine", angle, "", 0.0)
     assert f"turns by up to {words}" in helped.words()
     assert f"up to {words}" in parts.Smoothed(("Hand",), 1.0, 2.0, angle).words()
+
+
+@pytest.mark.parametrize(
+    ("degrees", "shift", "left", "is_told"),
+    [(0.9, 0.0009, 0.0009, False), (1.1, 0.0, 0.0, True), (0.0, 0.0011, 0.0, True), (0.0, 0.0, 0.0011, True)],
+)
+def test_help_of_the_body_that_nobody_sees_is_not_told(parts, degrees, shift, left, is_told):
+    helped = parts.Helped(
+        ("Tail",), 1.0, 2.0, "hips", math.radians(degrees), "hips", shift, ("Hips",), left, size=1.0
+    )
+    assert helped.is_seen == is_told
+    assert parts._scaled(helped, 100.0).is_seen == is_told

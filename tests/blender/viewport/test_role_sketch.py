@@ -68,3 +68,9 @@ def test_labels_at_places_that_are_no_whole_pixels_come_to_an_end(ext):
             apart = abs(one.y - other.y) > one.height - 1e-9
             left, right = sorted((one, other), key=lambda box: box.x)
             assert apart or left.x + left.width <= right.x
+
+
+def test_words_at_a_target_are_clear_of_its_handle(ext):
+    """The ring of a handle is the largest, and larger below the pointer."""
+    overlay, handles = ext.module("viewport.overlay"), ext.module("viewport.target_handles")
+    assert overlay.TEXT_OFFSET - overlay.GROUND_ROOM >= handles.LARGER * handles.RING

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import bpy
 import numpy as np
 import pytest
@@ -332,3 +334,28 @@ def test_a_bone_that_is_a_target_chooses_its_constraint(ext, rig):
     for active in (0, 1):  # of several the active one stays
         rig.ccd_rig.active_index = active
         assert row_of(rig, "control") == active
+
+
+def test_the_handle_below_a_pointer_at_rest_stays_the_same_as_marks_change(ext, rig, monkeypatch):
+    """The active mark is the last: another constraint became active, and a press took another handle."""
+    handles = ext.module("viewport.target_handles")
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        reach(rig, f"hand.{side}", rigs.empty(side, (x, 0, 1)))
+    gizmo = SimpleNamespace(pointed=None, grip=None)
+    gizmo._point = lambda context: handles.CCD_RIG_GT_targets._point(gizmo, context)
+
+    def look(active):
+        rig.ccd_rig.active_index = active
+        marks = marks_of(ext, rig)
+        places = np.array([(100.0 * mark.point.x, 0.0) for mark in marks])
+        monkeypatch.setattr(handles, "shown_marks", lambda context: (marks, places))
+        handles.CCD_RIG_GT_targets.look(gizmo, bpy.context)
+
+    look(0)
+    handles.CCD_RIG_GT_targets.test_select(gizmo, bpy.context, (100.0, 0.0))
+    for active in (1, 0):
+        assert gizmo.marks[gizmo.pointed.place].target.obj.name == "L"
+        look(active)
+    rig.ccd_rig.constraints.remove(0)
+    look(0)
+    assert gizmo.pointed is None
