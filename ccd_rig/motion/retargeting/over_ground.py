@@ -21,7 +21,7 @@ from ...maths.batch import Array, Indices
 from ..ground import Ground, clearing, grade_of, plane_of
 from ..interpolation import bell_means
 from ..walking.path import STEP_UP
-from ..walking.steps import BENT, CLEAREST, evenly, swing_base
+from ..walking.steps import BENT, evenly, swing_base
 from .alignment import NO_TURN, UP, shortest
 from .feet import FootPath, Sole, SolePart, ahead_of, missing_turn, raised_ahead, smooth_envelope
 from .figures import product, turned
@@ -32,6 +32,8 @@ SETTLED = 0.5
 """Seconds beyond the first and the last stance in which a foot goes over to the ground as it is."""
 TOES = 0.2
 """Seconds around toes that are raised by the ground, in which they are raised too."""
+CLEAREST = 0.03
+"""Leg lengths up to which a foot in the air keeps its height over the ground."""
 STRIDE = 1.0
 """Seconds of a stride where the feet tell none."""
 

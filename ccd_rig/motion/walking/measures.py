@@ -18,7 +18,10 @@ from ..retargeting.figures import STEADY, FigureMap, bend_axes, inverse, product
 from ..retargeting.measures import STRAIGHT, jerk_percentile, jerks, largest_turn
 from .cycle import Cycle, WalkLeg
 from .path import STEP_UP
-from .steps import MISSED, PARTS, WalkPlan
+from .steps import PARTS, WalkPlan
+
+MISSED = 1e-3
+"""Lengths of the shortest leg by which a foot may be off its place before its leg counts as too short."""
 
 
 @dataclass(frozen=True)

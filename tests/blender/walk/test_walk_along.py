@@ -702,7 +702,7 @@ def test_contacts_on_hills_and_stairs_are_found_above_the_ground(ext, channels, 
     ground = terrain(lambda x, y: heights[name](y), low=-7.0, high=3.0, count=401)
     walk_along(rig, curve(*LINE), ground=ground, fit_steps=False)
     last = frames_of(rig)[-1]
-    slow = np.linalg.norm(np.diff(balls(rig), axis=0), axis=2) * FPS < 0.1
+    slow = np.linalg.norm(np.diff(balls(rig), axis=0), axis=2) * FPS < 0.08
     still = np.pad(slow[1:] & slow[:-1], ((1, 1), (0, 0)), mode="edge")
     walks.select(ext, rig, *BALLS)
     assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
