@@ -132,10 +132,10 @@ def test_every_refusal_is_found(rig, tmp_path, translation, case):
 BAKED = (
     "0 of 30 frames reached, 25 with targets that give way by up to 0.1705 m; worst 0.5322 m at frame 2 "
     "(Hand); "
-    "Hand: the body helps at frames 1 to 25: 'spine' turns by up to 102 degrees, 'hips' is shifted by up to "
+    "the body helps at frames 1 to 25 (Hand): 'spine' turns by up to 102 degrees, 'hips' is shifted by up to "
     "0.0200 m, Head, Foot up to 0.1705 m off for it; action 'Rig CCD'",
     "30 of 30 frames reached; worst below 0.0001 m / below 0.1 degrees at frame 4 (Hand); action 'Rig CCD'",
-    "Hand: the body helps at frame 3: 'spine' turns by up to 12 degrees, Head up to 0.1705 m off for it",
+    "the body helps at frame 3 (Hand): 'spine' turns by up to 12 degrees, Head up to 0.1705 m off for it",
     "29 of 30 frames reached; worst 0.5322 m at frame 2 (Hand); 'hips' turns 72 degrees at frame 15",
     "30 of 30 frames reached; worst below 0.0001 m at frame 2 (Hand); 'hips' moves 0.0200 m at frame 15",
     "Hand: smoothed at frames 2 to 12, up to 117 degrees off the pose of each frame alone, which Solve has "

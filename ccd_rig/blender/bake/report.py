@@ -229,11 +229,6 @@ class WeightedFit:
         return f"{words}, at most {metres(worst.rms)} at frame {worst.frame:.7g}"
 
 
-def frame_span(first: float, last: float) -> str:
-    """Words such as "frame 40" or "frames 40 to 58"."""
-    return f"frame {first:.7g}" if first == last else f"frames {first:.7g} to {last:.7g}"
-
-
 @dataclass(frozen=True, slots=True)
 class Smoothed:
     """Consecutive frames whose poses are smoothed, where the nearest pose turns suddenly."""
@@ -258,8 +253,10 @@ class Smoothed:
         return self.angle >= SEEN
 
     def span(self) -> str:
-        """The frames, as `frame_span`."""
-        return frame_span(self.frame_start, self.frame_end)
+        """Words such as "frame 40" or "frames 40 to 58"."""
+        if self.frame_start == self.frame_end:
+            return f"frame {self.frame_start:.7g}"
+        return f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +283,9 @@ class Helped:
 
     def words(self) -> str:
         """Words such as "the body helps at frames 40 to 58 (hand.L): 'spine' turns by up to 12 degrees"."""
-        span = frame_span(self.frame_start, self.frame_end)
+        span = f"frame {self.frame_start:.7g}"
+        if self.frame_start != self.frame_end:
+            span = f"frames {self.frame_start:.7g} to {self.frame_end:.7g}"
         angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
         words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
         # Whole sentences: in parts a translation would not know where one ends.

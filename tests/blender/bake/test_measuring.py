@@ -104,7 +104,7 @@ def test_a_closed_form_has_met_its_target_within_a_tolerance_of_the_world(bake, 
         assert (report.unsolved_count() == 0) is is_met
 
 
-@pytest.mark.parametrize(("end", "words"), [(5.0, "frame 5:"), (7.0, "frames 5 to 7:")])
+@pytest.mark.parametrize(("end", "words"), [(5.0, "frame 5 (hand.L):"), (7.0, "frames 5 to 7 (hand.L):")])
 def test_words_of_one_frame_name_no_span(ext, end, words):
     helped = ext.module("ccd_rig.blender.bake.report").Helped
     said = helped(("hand.L",), 5.0, end, "spine", 0.2, "", 0.0).words()

@@ -123,8 +123,3 @@ def test_an_undo_while_a_rig_is_hidden_leaves_nothing_known_of_it(rig, live):
     again.hide_set(False)
     rigs.update()
     assert off(again) < REACHED
-
-
-@pytest.mark.parametrize("names", [[], ["x"], ["x", "y"]])
-def test_attributes_are_read_as_a_tuple_however_many_there_are(live, names):
-    assert live._getter(names)(SimpleNamespace(x=1, y=2)) == tuple(range(1, len(names) + 1))

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import bipeds
 import numpy as np
 import pytest
-from ccd_rig.motion.retargeting.settings import RetargetSettings
 from mathutils import Quaternion, Vector
 
 from ccd_rig.motion.contacts import Phase
 from ccd_rig.motion.retargeting import feet, measures, stances
 from ccd_rig.motion.retargeting.figures import FigureMap, Limb, TargetFigure, turned
+from ccd_rig.motion.settings import RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 
 MAP = bipeds.figure_map()
