@@ -28,6 +28,7 @@ from ..solvers.stepping import result_of
 from . import checks, evaluations
 from .bake import single_frame
 from .bake.single_frame import SolvedFrame
+from .keys.channels import addon_properties
 from .properties import armature_data, body
 from .properties.active_rig import with_settings
 from .registration import Handlers
@@ -63,8 +64,6 @@ UNSEEN = frozenset(
 )
 """Stored settings that no set-up depends on; samples have the influence."""
 Values = tuple[Any, ...]
-_ARE_APART = "bl_system_properties_get" in bpy.types.PoseBone.bl_rna.functions  # type: ignore[attr-defined]
-"""Whether Blender stores properties of add-ons apart from custom properties."""
 
 
 def state_of(armature_object: bpy.types.Object) -> Values:
@@ -96,7 +95,7 @@ def state_of(armature_object: bpy.types.Object) -> Values:
 
 def _stored(owner: Any) -> Any:
     """Return the stored group of an object or bone that has settings; getters take three times as long."""
-    return (owner.bl_system_properties_get() if _ARE_APART else owner)["ccd_rig"]
+    return addon_properties(owner)["ccd_rig"]
 
 
 def _settings(group: Any) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def test_version_branches_live_in_one_folder():
     versions, wrong = {"version", "version_string", "version_file"}, []
     for module, file in MODULES.items():
         text = "" if module.startswith(VERSION_BRANCHES) else file.read_text(encoding="utf-8")
-        if "hasattr" not in text and "version" not in text:
+        if not any(word in text for word in ("hasattr", "version", "bl_rna")):
             continue
         for node in ast.walk(drawing.tree(file)):
             if isinstance(node, ast.Attribute) and node.attr in versions:
@@ -173,6 +173,11 @@ def test_version_branches_live_in_one_folder():
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr":
                 wrong.append(
                     f"{module}:{node.lineno}: hasattr outside {VERSION_BRANCHES} is a version branch"
+                )
+            elif isinstance(node, ast.Compare) and "bl_rna" in ast.unparse(node.comparators[0]):
+                words = ast.unparse(node)
+                wrong.append(
+                    f"{module}:{node.lineno}: {words} outside {VERSION_BRANCHES} is a version branch"
                 )
     assert not wrong, "\n".join(wrong)
 

@@ -308,6 +308,20 @@ def _selects_pose_bones() -> bool:
     return "select" in bpy.types.PoseBone.bl_rna.properties
 
 
+def addon_properties(owner: Any, is_made: bool = False) -> Any:
+    """Return what a data-block or bone stores for add-ons: since 5.0 apart from its custom properties.
+
+    Args:
+        is_made: whether it is made if there is none; else it is None.
+    """
+    return owner.bl_system_properties_get(do_create=is_made) if _stores_apart() else owner
+
+
+@cache
+def _stores_apart() -> bool:
+    return "bl_system_properties_get" in bpy.types.PoseBone.bl_rna.functions  # type: ignore[attr-defined]
+
+
 def data_path(armature_object: bpy.types.Object, bone: str, channel: str) -> str:
     """Return the data path of a channel of a bone, as in F-curves.
 

@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 import bpy
 
+from ..keys.channels import addon_properties
 from ..registration import Handlers
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
@@ -186,8 +187,8 @@ def _properties(scene: Any, is_made: bool = False) -> list[Any]:
     Args:
         is_made: whether the latter are made if there are none; else they are None.
     """
-    read = getattr(scene, "bl_system_properties_get", None)
-    return [scene] if read is None else [scene, read(do_create=is_made)]
+    stored = addon_properties(scene, is_made)
+    return [scene] if stored is scene else [scene, stored]
 
 
 def _plain(value: Any) -> Any:
