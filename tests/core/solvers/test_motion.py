@@ -308,6 +308,24 @@ def test_frames_that_cannot_be_met_move_without_pops() -> None:
     assert largest_turn(smooth) < 20.0
 
 
+@pytest.mark.parametrize("seed", few_of([65, 144, 152], 1))
+def test_sweeps_of_frames_that_miss_end_where_nothing_is_gained(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every pose near the neighbours is taken, a jump goes over the clip: 14 solves a frame and more."""
+    skeleton, points, _ = wandering(seed)
+    counts, solve = list[int](), Kind.solve
+
+    def counted(kind: Kind, rows: Array, *arguments: Any) -> Solved:
+        counts.append(len(rows))
+        return solve(kind, rows, *arguments)
+
+    monkeypatch.setattr(Kind, "solve", counted)
+    motion = solved(frames_of(skeleton, -points), 5.0, 1.0)
+    assert (motion.solved.statuses != 0).sum() > FRAMES // 4
+    assert sum(counts) < 12 * FRAMES
+
+
 @pytest.mark.parametrize("seed", [8, 15, 63, 154])
 def test_a_way_that_another_start_finds_goes_on_to_the_frames_beside(seed: int) -> None:
     """Six hinges whose rest leads into a dead end, and targets of poses inside their limits."""
