@@ -312,7 +312,7 @@ def test_frames_that_cannot_be_met_move_without_pops() -> None:
 def test_sweeps_of_frames_that_miss_end_where_nothing_is_gained(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where every pose near the neighbours is taken, a jump goes over the clip: 14 solves a frame and more."""
+    """Where every pose near the neighbours is taken, a jump goes over the clip, in 14 solves a frame."""
     skeleton, points, _ = wandering(seed)
     counts, solve = list[int](), Kind.solve
 
