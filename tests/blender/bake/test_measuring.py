@@ -62,8 +62,8 @@ def test_a_pole_helps_where_the_side_of_the_bend_turns_by_more_than_half_the_jum
     )
     angle = math.radians(turned)
     sides = np.array([(1.0, 0.0, 0.0), (math.cos(angle), math.sin(angle), 0.0)])
-    asked = findings._fix(baked, 0, math.radians(90.0), np.array([0.7, 0.7]), sides)
-    assert asked is findings.Fix[fix]
+    suggested = findings._fix(baked, 0, math.radians(90.0), np.array([0.7, 0.7]), sides)
+    assert suggested is findings.Fix[fix]
 
 
 def test_a_layer_over_one_frame_shifts_the_target_there(ext):

@@ -65,17 +65,17 @@ def test_views_are_drawn_again_when_the_words_of_their_panels_change(rig, live, 
 
 
 def test_a_second_evaluation_is_asked_for_only_where_clamps_have_moved(pair, live, monkeypatch):
-    """It would be asked for after each, for ever."""
+    """It would be scheduled after each, for ever."""
     rig, _ = pair
     live.catch_up()
-    asked = []
-    monkeypatch.setattr(live, "_soon", asked.append)
+    scheduled = []
+    monkeypatch.setattr(live, "_soon", scheduled.append)
     rig.update_tag()
     rigs.update()
-    assert asked == []
+    assert scheduled == []
     rig.ccd_rig.constraints[0].target.location.x -= 0.1
     rigs.update()
-    assert asked == [live.catch_up]
+    assert scheduled == [live.catch_up]
 
 
 def test_catching_up_ends_with_the_first_evaluation_that_changes_nothing(pair, live):

@@ -59,8 +59,8 @@ def test_errors_are_in_lengths_of_the_limb(figure, way):
 
 def test_a_drift_is_the_way_from_the_mean_place_on_ground_that_moves():
     times, ground = np.array([0.0, 0.5, 1.0, 1.5]), np.array((0.0, -1.0, 0.0))
-    own = np.array([(9.0, 9.0, 0.0), (0.0, 3.0, 0.1), (2.0, 3.0, 0.2), (4.0, 3.0, 0.3)])
-    drift, slide = measures._drift(own + ground * times[:, None], times, ground, Phase(1, 3))
+    balls = np.array([(9.0, 9.0, 0.0), (0.0, 3.0, 0.1), (2.0, 3.0, 0.2), (4.0, 3.0, 0.3)])
+    drift, slide = measures._drift(balls + ground * times[:, None], times, ground, Phase(1, 3))
     assert (drift, slide) == pytest.approx((2.0, 4.0))
 
 

@@ -60,7 +60,9 @@ def test_a_heel_that_goes_with_the_ground_is_down(monkeypatch):
     balls = np.tile((0.0, 0.0, 0.1), (12, 1))
     monkeypatch.setattr(stances, "ball", lambda *_: balls)
     monkeypatch.setattr(
-        stances, "_sole_points", lambda *given: {SolePart.HEEL: (velocity * times[:, None])[given[-1]]}
+        stances,
+        "_sole_points",
+        lambda *arguments: {SolePart.HEEL: (velocity * times[:, None])[arguments[-1]]},
     )
     rolls = stances._rolls(SimpleNamespace(times=times), None, None, [Phase(6, 11)], velocity, 0.2)
     assert rolls == [(Hold(SolePart.HEEL, 0, 5),)]
@@ -90,5 +92,5 @@ def test_each_limb_is_bent_to_its_usual_side_whichever_comes_first():
     made = [bent_to_usual_side(target, pose, legs) for legs in (MAP.legs, MAP.legs[::-1])]
     np.testing.assert_array_equal(made[0], made[1])
     shin = figure.index("shin.R")
-    bent, given = turned(made[0][3, shin], np.eye(3)[1]), turned(rotations[3, shin], np.eye(3)[1])
-    assert np.linalg.norm(bent - given) > math.radians(1.0)
+    bent, before = turned(made[0][3, shin], np.eye(3)[1]), turned(rotations[3, shin], np.eye(3)[1])
+    assert np.linalg.norm(bent - before) > math.radians(1.0)
