@@ -73,7 +73,7 @@ class ReachWindow(NamedTuple):
     """Part of a chain that must not be stretched past a length."""
 
     joints: tuple[int, ...]  # of the part, root first
-    tip: float  # distance from the head of the last joint to the effector, in the model's unit
+    end: Vector  # the effector in the frame of the last joint
 
 
 class Goal(ABC):
@@ -296,7 +296,7 @@ class PositionGoal(ChainGoal, EffectorGoal):
 
     def window(self, skeleton: Skeleton) -> ReachWindow:
         joints = self.joints(skeleton)[-self.extension_joints :]
-        return ReachWindow(joints, self.effector(skeleton).length)
+        return ReachWindow(joints, self.effector(skeleton))
 
     def limb(self, skeleton: Skeleton, moving: Collection[int]) -> Limb | None:
         """The limb among the joints in `moving` that move the goal's point.

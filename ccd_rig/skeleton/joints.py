@@ -475,6 +475,12 @@ class Skeleton:
             replace(joint, **changes[joint.name]) if joint.name in changes else joint for joint in self.joints
         )
 
+    def with_masses(self, masses: Sequence[float]) -> Skeleton:
+        """The same skeleton with bones of these masses."""
+        pairs = zip(self.joints, masses, strict=True)
+        changes = {joint.name: {"mass": mass} for joint, mass in pairs}
+        return self.computed_once(("masses", tuple(masses)), lambda: self.replace(changes))
+
     def with_lengths(self, lengths: Iterable[float]) -> Skeleton:
         """The same skeleton with bones of these lengths; itself where they have them."""
         changes = {

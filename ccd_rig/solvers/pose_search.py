@@ -147,7 +147,7 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._seconds = USUAL  # of the last solves, each
-        self._limb_goals = None if limb_goals is None else tuple(limb_goals)
+        self.limb_goals = None if limb_goals is None else tuple(limb_goals)
         self._limb_key = None if limb_goals is None else goals_key(limb_goals)
         check_goals(skeleton, self.goals)
         self._key = goals_key(self.goals)
@@ -406,7 +406,7 @@ class PoseSearch:
         if problems.tables is None:
             regions = None if in_regions else self.comforts
             problems.tables = problem_tables(
-                skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
+                skeleton, self.goals, limits, self.movable, self.tolerances, regions, self.limb_goals
             )
             problems.reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, problems.reach, settings.position_tolerance, settings.angle_tolerance)

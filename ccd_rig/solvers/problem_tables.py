@@ -195,7 +195,12 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb 
     for goal, joints in zip(goals, serving[:], strict=True):
         window = goal.window(skeleton) if goal.has_window else None
         if window is not None:
-            first = {"goal_kind": WINDOW, "goal_root": window.joints[0]}
+            first = {
+                "goal_kind": WINDOW,
+                "goal_root": window.joints[0],
+                "goal_joint": window.joints[-1],
+                "goal_point": window.end[:],
+            }
             of_window = {"goal_rank": -1, "goal_weight": 1.0, "goal_tip": 0}
             rows.append({**_goal_row(skeleton, goal, 0), **first, **of_window})
             serving.append(joints)
@@ -287,7 +292,7 @@ def stored_targets(goals: Sequence[Goal]) -> list[Array]:
 
 def _extents(window: ReachWindow, shifts: Array, bones: Bones) -> Array:
     """(B,) lengths of the links of a reach window."""
-    total = np.full(len(shifts), window.tip)
+    total = np.full(len(shifts), window.end.length)
     inner = list(window.joints[1:])
     links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
     for link in length(links, axis=-1).T:  # one by one: sums of pairs have other bits

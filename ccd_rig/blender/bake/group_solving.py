@@ -25,6 +25,8 @@ from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings
+from ...solvers.springs import springs
+from ..properties.constraint_kinds import KINDS
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
 from ..solve.methods import (
@@ -50,7 +52,7 @@ from ..solve.methods import (
 )
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
-from .body_balance import ROUNDS, Balance
+from .body_balance import Balance
 from .report import EASED, GAVE_WAY, REACHED
 
 
@@ -185,6 +187,18 @@ class Batch:
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
 
+    def take_balanced(self, balanced: Batch) -> None:
+        """Take over the poses and states of the same rows with a constraint of balance behind all others."""
+        count = len(self.constraints)
+        self.rotations, self.translations = balanced.rotations, balanced.translations
+        self.states = [{c: state for c, state in each.items() if c < count} for each in balanced.states]
+        self.smoothed = [
+            [each._replace(constraints=tuple(c for c in each.constraints if c < count)) for each in row]
+            for row in balanced.smoothed
+        ]
+        self.iterations = max(self.iterations, balanced.iterations)
+        self.left = balanced.left
+
     def joints_of(self, group: Group) -> tuple[int, ...]:
         """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
         skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
@@ -285,7 +299,7 @@ def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Genera
     group = Group(frozenset(joints), tuple(members))
     for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
-    yield from _balance_body(group, batches, every, period, wanted, before)
+    yield from _balance_body(group, batches, every, period, wanted)
     for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
             if chains is not None:
@@ -298,71 +312,73 @@ def _balance_body(
     every: Array,
     period: int,
     wanted: Sequence[Sequence[Help | None]],
-    before: Sequence[tuple[Array, Array]],
 ) -> Generator[float, None, None]:
-    """Solve rows that the body helps again, from poses that are nearer to balance; yields counts of 0.
-
-    Rows that miss their targets even with the body stay as they are.
+    """Solve rows again with balance where the body takes it away; yields counts of 0.
 
     Args:
         group, batches, every, period, wanted: of the solve with the body.
-        before: rotations and translations of each batch without its help.
     """
-    balances: list[tuple[Batch, Rows, Balance]] = []
-    met: list[list[Help | None]] = []
-    for batch, helps, poses in zip(batches, wanted, before, strict=True):
-        met.append([each if _is_met(batch, k, each) else None for k, each in enumerate(helps)])
-        rows = np.array([k for k, each in enumerate(met[-1]) if each is not None], np.intp)
-        balance = _balance_of(batch, rows, [each for each in met[-1] if each is not None], JointPoses(*poses))
-        if balance is not None:
-            balances.append((batch, rows, balance))
-    unbalanced = [
-        (batch.rotations.copy(), batch.translations.copy(), [*map(dict, batch.states)]) for batch in batches
+    again = [_balanced(batch, helps) for batch, helps in zip(batches, wanted, strict=True)]
+    balanced = [each for each in again if each is not None]
+    if not balanced:
+        return
+    place = len(batches[0].constraints)
+    helps_of = [
+        [None if help is None else help._replace(balance=place) for help in helps]
+        for helps, each in zip(wanted, again, strict=True)
+        if each is not None
     ]
-    for _ in range(ROUNDS):
-        present = [JointPoses(batch.rotations, batch.translations).at(rows) for batch, rows, _ in balances]
-        leans = [each.lean(poses) for (_, _, each), poses in zip(balances, present, strict=True)]
-        if not any(leans):
-            break
-        for (batch, rows, balance), poses in zip(balances, present, strict=True):
-            batch.rotations[rows], batch.translations[rows] = balance.shifted(poses)
-        for _ in _solve_group(group, batches, every, period, met):
-            yield 0.0
-    for batch, helps, (rotations, translations, states) in zip(batches, met, unbalanced, strict=True):
-        for k, each in enumerate(helps):
-            if each is not None and not _is_met(batch, k, each):  # no target is missed for balance
-                batch.rotations[k], batch.translations[k] = rotations[k], translations[k]
-                batch.states[k] = states[k]
+    for _ in _solve_group(Group(group.joints, (*group.members, place)), balanced, every, period, helps_of):
+        yield 0.0
+    for batch, each in zip(batches, again, strict=True):
+        if each is not None:
+            batch.take_balanced(each)
 
 
-def _is_met(batch: Batch, k: int, help: Help | None) -> bool:
-    """Whether all that asked for help at a row get it."""
-    return help is not None and all(batch.states[k][c] in (REACHED, EASED) for c in help.constraints)
+def _balanced(batch: Batch, helps: Sequence[Help | None]) -> Batch | None:
+    """A batch with a constraint of balance behind all others, at its poses without the body's help.
 
-
-def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPoses) -> Balance | None:
-    """The balance of a batch at rows; None without one: nothing is helped, no bone of the body slides freely,
-    a Balance constraint is there, or every chain asks for help.
-
-    Args:
-        rows: (R,) at which the body helps.
-        helps: (R) what it helps there.
-        poses: without its help.
+    None where its poses keep their balance, no bone of the body slides freely, a Balance constraint is there,
+    or every chain asks for help.
     """
-    skeleton, constraints = batch.skeleton, batch.constraints
-    body = {j for help in helps for c in help.constraints for j in body_joints(skeleton, constraints[c])}
-    carrier = min((j for j in body if len(skeleton.joints[j].slides) == 3), default=-1)
-    if carrier < 0 or any(constraints[c].kind.balances for c in batch.active):
+    rows = np.array([k for k, each in enumerate(helps) if each is not None], np.intp)
+    present = [each for each in helps if each is not None]
+    skeleton, constraints, alone = batch.skeleton, batch.constraints, batch.alone
+    helped = {c for help in present for c in help.constraints}
+    body = {j for c in helped for j in body_joints(skeleton, constraints[c])}
+    carriers = [j for j in body if len(skeleton.joints[j].slides) == 3]
+    if alone is None or not carriers or any(constraints[c].kind.balances for c in batch.active):
         return None
     chains = {c: chain_joints(skeleton, constraints[c]) for c in batch.active if constraints[c].use_position}
     chains = {c: chain for c, chain in chains.items() if chain}
-    pulled = np.array(
-        [[c in help.missed + help.eased and c not in help.held for c in chains] for help in helps]
-    )
+    pulled = np.array([[c in help.pulled + help.eased for c in chains] for help in present])
     if pulled.all(axis=1).any():
         return None
-    bones = batch.bones.at(rows)
-    return Balance(skeleton, bones, batch.worlds[rows], [*chains.values()], pulled, carrier, poses.at(rows))
+    balance = Balance(
+        skeleton, batch.bones.at(rows), batch.worlds[rows], [*chains.values()], pulled, alone.at(rows)
+    )
+    places, leaves = balance.places(JointPoses(batch.rotations, batch.translations).at(rows))
+    if not leaves.any():
+        return None
+    keeps = Constraint(
+        "",
+        skeleton.joints[min(carriers)].name,
+        kind=KINDS["BALANCE"],
+        balance_axes=(True, True, False),
+        priority=min(constraints[c].priority for c in helped),
+    )
+    influences = batch.influences
+    balanced = replace(
+        batch,
+        constraints=(*constraints, keeps),
+        active=(*batch.active, len(constraints)),
+        skeletons=[skeleton.with_masses(balance.masses.tolist())],
+        targets=batch.targets.with_column(rows, places, balance.verticals),
+        influences=None if influences is None else np.pad(influences, ((0, 0), (0, 1)), constant_values=1.0),
+    )
+    balanced.rotations, balanced.translations = alone.at(slice(None))
+    balanced.states = [{**states} for states in batch.states]
+    return balanced
 
 
 class Help(NamedTuple):
@@ -378,6 +394,12 @@ class Help(NamedTuple):
     idle: tuple[int, ...] = ()
     # Constraints whose targets are where their carriers have taken them, see `_yielding`.
     carried: tuple[int, ...] = ()
+    balance: int = -1  # the constraint that keeps the body's balance, see `_balanced`; -1 without one
+
+    @property
+    def pulled(self) -> tuple[int, ...]:
+        """Constraints whose targets pull at the body: missed ones that do not stand."""
+        return tuple(c for c in self.missed if c not in self.held)
 
     @property
     def constraints(self) -> tuple[int, ...]:
@@ -703,13 +725,11 @@ class _Share:
                 j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
             )
             # Missed targets come after met ones of their level: feet stand, whatever a hand reaches for.
-            asking = set(help.missed).difference(help.held)
+            # Balance is between them.
+            later = {**dict.fromkeys(help.pulled, LATER), help.balance: LATER - 1}
             alone = tuple(goal for _, goal in placed)
             placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
-            placed = [
-                (c, replace(goal, priority=goal.priority + LATER) if c in asking else goal)
-                for c, goal in placed
-            ]
+            placed = [(c, replace(goal, priority=goal.priority + later.get(c, 0))) for c, goal in placed]
             if self.limbs:
                 placed, goal_settings = self._in_windows(placed, goal_settings)
         self.placed, all_goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
@@ -720,6 +740,15 @@ class _Share:
                 solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
         search = shared_search(self.skeleton, all_goals, solver, moved, alone)
+        targets = [goal_targets(goal, wanted, c) for c, goal in placed]
+        eased = targets
+        pairs = enumerate(zip(self.placed, all_goals, strict=True))
+        pulls = tuple(k for k, (c, goal) in pairs if c in help.pulled and isinstance(goal, PositionGoal))
+        sharp = batch.sharper * self.tolerances
+        if pulls:
+            eased = springs(search, pulls).eased(self.poses(), targets, self.bones, sharp, goal_settings)
+        # By pulled goal, (R,) distances by which its target is eased.
+        self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in pulls}
         scaled, members = self.skeleton, [(c, batch.constraints[c]) for c in self.members]
         whole, poses = batch.skeleton, settings.poses
 
@@ -732,9 +761,9 @@ class _Share:
 
         self.kind = FrameKind(
             search,
-            tuple(goal_targets(goal, wanted, c) for c, goal in placed),
+            tuple(eased),
             self.bones,
-            batch.sharper * self.tolerances,
+            sharp,
             starts if solver.restarts and not helped else None,
             goal_settings,
         )
@@ -834,7 +863,9 @@ class _Share:
         batch.rotations[self.places] = solved.rotations
         batch.translations[self.places] = solved.translations
         batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
-        distances = solved.distances[:, :goals]
+        distances = solved.distances[:, :goals].copy()
+        for k, behind in self.behind.items():
+            distances[:, k] += behind
         off = distances > self.tolerances[:, None]
         off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
         met = dict.fromkeys(self.members, REACHED)
@@ -844,9 +875,11 @@ class _Share:
             if batch.smoothed[k]:
                 batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
         for place in np.flatnonzero(off.any(axis=1)).tolist():
-            ended = STATUSES[solved.statuses[place]].name
+            ended = STATUSES[solved.statuses[place]]
+            if ended is SolveStatus.CONVERGED:  # at an eased target
+                ended = SolveStatus.OPTIMAL
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
-            batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended))
+            batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended.name))
         for c, limb in self.limbs.items():
             self._judge_eased(c, limb, off, distances)
         for place in np.flatnonzero(apart > UNCHANGED).tolist():

@@ -102,6 +102,13 @@ class TargetRows(NamedTuple):
         }
         return TargetRows(*arrays, keyed=keyed)
 
+    def with_column(self, rows: Any, points: Array, directions: Array) -> TargetRows:
+        """The same targets and those of another constraint at frames, (R, 3) each."""
+        wider = [np.pad(array, ((0, 0), (0, 1), (0, 0)), constant_values=math.nan) for array in self[:5]]
+        added = TargetRows(*wider, keyed=self.keyed)
+        added.points[rows, -1], added.directions[rows, -1] = points, directions
+        return added
+
     def sample(self, k: int, c: int) -> TargetSample:
         """Return the targets of one constraint at a frame."""
         point, *optional = (array[k, c].tolist() for array in self[:5])

@@ -42,7 +42,7 @@ def out(pose, rig):
 def test_the_centre_of_mass_stays_over_the_feet(ext, monkeypatch, way, plants):
     rig, row = figure(way, plants)
     with monkeypatch.context() as unbalanced:
-        unbalanced.setattr(ext.module("ccd_rig.blender.bake.group_solving"), "ROUNDS", 0)
+        unbalanced.setattr(ext.module("ccd_rig.blender.bake.group_solving"), "_balanced", lambda *_: None)
         bake(*ENDS)
     before = max(out(in_world(rig, frame), rig) for frame in FRAMES)
     assert before > 0.02
@@ -51,8 +51,9 @@ def test_the_centre_of_mass_stays_over_the_feet(ext, monkeypatch, way, plants):
         bone.matrix_basis.identity()
     bake(*ENDS)
     poses = [in_world(rig, frame) for frame in FRAMES]
-    assert max(out(pose, rig) for pose in poses) < (0.75 if way == "side" else 0.4) * before
-    assert missed(rig, row, FRAMES[-1:]) < SOLVE
+    assert max(out(pose, rig) for pose in poses) < 2e-3
+    # To the side no body in balance reaches as far.
+    assert missed(rig, row, FRAMES[-1:]) < (0.3 if way == "side" else SOLVE)
     assert max(shift(poses[0], pose, *FEET) for pose in poses) < SOLVE
     assert largest_turn(poses, ("spine", "thigh.L", "shin.R", "spine.002")) < 8.0
 
@@ -79,7 +80,6 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
         np.tile(np.eye(3), (31, 1, 1)),
         [(1,), (2,)],
         np.zeros((31, 2), bool),
-        0,
         poses,
     )
     assert balance.weights[0].tolist() == [1.0, 1.0]
@@ -90,15 +90,18 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
     assert np.abs(np.diff(nearest)).max() < 0.1
 
 
-def test_legs_do_not_jump_where_a_target_gets_out_of_the_bodys_reach(ext, monkeypatch):
-    """Up to the border of its reach the body would keep its balance, and lose it in a frame."""
+def test_the_body_does_not_jump_where_a_target_gets_out_of_its_reach(ext, monkeypatch):
+    """A pull without a largest force stretches it in a few frames."""
     largest = {}
-    for falls in ((0.2, 0.4), (8.0, 9.0)):
+    for force in (None, 1e5):
         bpy.ops.wm.read_homefile(use_empty=True)
-        monkeypatch.setattr(ext.module("ccd_rig.blender.bake.body_balance"), "FALLS", falls)
+        if force is not None:
+            monkeypatch.setattr(ext.module("ccd_rig.solvers.springs"), "FORCE", force)
         rig, row = figure("forward", plants=False)
         key_way(row, (0.4, -0.3, 1.3), (0.0, -2.2, 1.33))
         bake(*ENDS)
-        largest[falls] = largest_turn((in_world(rig, frame) for frame in FRAMES), ["thigh.L"])
-    assert largest[0.2, 0.4] < 12.0, largest
-    assert largest[8.0, 9.0] > 1.5 * largest[0.2, 0.4], largest
+        poses = [in_world(rig, frame) for frame in FRAMES]
+        assert max(out(pose, rig) for pose in poses) < 2e-3
+        largest[force] = largest_turn(poses)
+    assert largest[None] < 24.0, largest
+    assert largest[1e5] > 3.0 * largest[None], largest

@@ -49,16 +49,16 @@ def test_frames_before_the_range_do_not_count_as_helped(bake):
     assert told[0] and told[0] == told[1]
 
 
-@pytest.mark.parametrize("way", [(0.69, 0.0, 0.2), (0.0, -0.89, -0.2)])
-def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way):
-    """Were balance a goal of its own, legs would turn by up to 40 degrees in a frame."""
+@pytest.mark.parametrize(("way", "behind"), [((0.69, 0.0, 0.2), 0.3), ((0.0, -0.89, -0.2), SOLVE)])
+def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way, behind):
+    """Without a largest force of the pull feet would turn by up to 40 degrees in a frame."""
     rig, row = figure(None)
     bpy.context.scene.frame_set(FRAMES[-1])
     row.target.matrix_world.translation += Vector(way)
     row.target.keyframe_insert("location", frame=FRAMES[-1])
     press_bake(*ENDS)
-    assert missed(rig, row) < SOLVE
-    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < 14.0
+    assert missed(rig, row) < behind
+    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < 23.0
 
 
 def test_where_chains_suffice_the_body_stays_and_gets_no_keys(channels):
@@ -150,7 +150,7 @@ def test_a_set_up_keeps_the_switch_and_a_new_armature_has_it_off(ext, tmp_path, 
 @pytest.mark.parametrize("influence", [0.5, 0.02])
 def test_the_body_goes_as_far_as_the_influence_has_it(ext, bake, influence, monkeypatch):
     """It went all the way for a hand of any influence. Balance would take the hips back again."""
-    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.group_solving"), "ROUNDS", 0)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.group_solving"), "_balanced", lambda *_: None)
     rig, row = figure()
     whole = report_of(bake, rig).helped[0].distance
     rig.animation_data_clear()

@@ -1,0 +1,162 @@
+"""Pulls with a largest force, on springs.
+
+A goal of position bends a body as far as it takes to bring a point nearest to a target out of reach. The
+body ends stretched, and turns fast on its way there. With a largest force F, a pull minimises
+
+    departure + F distance
+
+where the departure is the sum of squared turns beside the reference. A point whose target asks for less
+force is there. Any other stays behind where the body's resistance has grown to F. This is solved by the
+alternating direction method of multipliers (Boyd et al. 2011, "Distributed optimization and statistical
+learning via the alternating direction method of multipliers", 3.1). Its quadratic terms are springs: joints
+that slide from the point to an anchor.
+
+Shapes: R poses, J joints, G goals, P pulls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..goals import PositionGoal
+from ..limits.shapes import Hinge, Slide
+from ..maths.batch import Array, length, rotate
+from ..maths.validation import SIZES
+from ..settings import Solver
+from ..skeleton.joints import Joint, Skeleton
+from .pose_search import PoseSearch
+from .problem_tables import Bones, GoalSettings, goals_key, reach_of_goals
+
+FORCE = 240.0
+"""Largest force of a pull: square radians per length of the longest chain.
+
+At 60 a hand stays 4 cm short of what a body could reach. At 500 a foot turns by 28 degrees in a frame, a hand
+by 41, where a hand leaves what a body reaches by 50 mm a frame.
+"""
+EXTENT = 0.25
+"""Length of a spring at the largest force, in lengths of the longest chain.
+
+It is long, as a stretched body's resistance grows steeply: all but some thousandths are there in `ROUNDS`.
+"""
+ROUNDS = 3
+"""Solves in which points come to where the force is the largest."""
+AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SprungGoal(PositionGoal):
+    """A position goal of a point at the end of a spring, which hangs on the joint.
+
+    Attributes:
+        spring: name of the joint that slides.
+    """
+
+    spring: str = ""
+
+    def serving(self, skeleton: Skeleton) -> set[int]:
+        return {*super().serving(skeleton), skeleton.index(self.spring)}
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        spring = skeleton.index(self.spring)
+        at_spring = {"goal_joint": spring, "goal_axis_joint": spring, "goal_point": (0.0, 0.0, 0.0)}
+        return {**super().row(skeleton), **at_spring}
+
+
+def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs:
+    """Springs on points of a search, made once for all searches of equal goals."""
+    limbs = None if search.limb_goals is None else goals_key(search.limb_goals)
+    key = "springs", goals_key(search.goals), limbs, search.settings, search.movable, pulled
+    return search.skeleton.computed_once(key, lambda: Springs(search, pulled))
+
+
+class Springs:
+    """Springs on pulled points of a search."""
+
+    def __init__(self, search: PoseSearch, pulled: tuple[int, ...]) -> None:
+        """Hang springs on the points of position goals, by their numbers `pulled`."""
+        self.skeleton, self.pulled, skeleton = search.skeleton, pulled, search.skeleton
+        joints, goals = list(skeleton.joints), list(search.goals)
+        longest = max((joint.name for joint in joints), key=len)
+        for n, k in enumerate(self.pulled):
+            goal = goals[k]
+            assert isinstance(goal, PositionGoal)
+            spring = Joint(
+                f"{longest}{n}",
+                skeleton.index(goal.joint),
+                goal.effector(skeleton)[:],
+                length=0.0,
+                limit=Hinge((1.0, 0.0, 0.0), 0.0, 0.0),
+                stiffness=1.0 - math.sqrt(2.0 * EXTENT / FORCE),
+                slides=tuple([Slide(axis, -SIZES[1], SIZES[1]) for axis in AXES]),
+            )
+            joints.append(spring)
+            kept = {each.name: getattr(goal, each.name) for each in fields(PositionGoal)}
+            goals[k] = SprungGoal(**kept, spring=spring.name)
+        springs = joints[len(skeleton) :]
+        self.tips = [spring.parent for spring in springs]
+        self.ends = np.array([spring.offset[:] for spring in springs])
+        self.extent = EXTENT * reach_of_goals(skeleton, goals)
+        movable = {*search.movable, *range(len(skeleton), len(joints))}
+        self.sprung = PoseSearch(Skeleton(joints), goals, search.settings, movable, search.limb_goals)
+
+    def eased(
+        self,
+        poses: tuple[Array, Array],
+        targets: Sequence[Array],
+        bones: Bones,
+        tolerances: Array,
+        goal_settings: GoalSettings,
+    ) -> list[Array]:
+        """Ease targets to where the force is the largest.
+
+        Args:
+            poses: (R, J, 4) rotations and (R, J, 3) translations of the references.
+            targets: per goal (R or 1, 3) or (R or 1, 4), model space.
+            bones, tolerances, goal_settings: see `PoseSearch.solve`.
+
+        Returns:
+            The targets, of which those of pulls stay where forces are smaller. With CCD alone all stay: joint
+            by joint it would stretch the springs.
+        """
+        eased = list(targets)
+        if self.sprung.settings.solver is Solver.CCD:
+            return eased
+        size, count, pulls = len(poses[0]), len(self.skeleton), len(self.pulled)
+        turns, shifts = np.zeros((size, pulls, 4)), np.zeros((size, pulls, 3))
+        turns[..., 0] = 1.0
+        near = np.concatenate((poses[0], turns), axis=1), np.concatenate((poses[1], shifts), axis=1)
+        ends = np.broadcast_to(self.ends, (len(bones.offsets), pulls, 3))
+        sprung = Bones(
+            np.concatenate((bones.offsets, ends), axis=1),
+            np.concatenate((bones.rests, turns[: len(ends)]), axis=1),
+        )
+        whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
+        ways = whole - self._points(poses, bones)
+        forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
+        short = np.zeros_like(whole)
+        for _ in range(ROUNDS):
+            anchors = whole - short + forces
+            pulled = [*targets]
+            for n, k in enumerate(self.pulled):
+                pulled[k] = anchors[:, n]
+            solved = self.sprung.solve(
+                *near, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
+            )
+            reached = solved.rotations[:, :count], solved.translations[:, :count]
+            beyond = whole - self._points(reached, bones) + forces
+            forces = beyond * (self.extent / np.maximum(length(beyond, axis=-1), self.extent)[..., None])
+            short = beyond - forces
+        for n, k in enumerate(self.pulled):
+            eased[k] = (whole - short)[:, n]
+        return eased
+
+    def _points(self, poses: tuple[Array, Array], bones: Bones) -> Array:
+        """(R, P, 3) pulled points in poses without springs."""
+        heads, turns = bones.transforms(self.skeleton, *poses)
+        ends = np.broadcast_to(self.ends, (len(heads), *self.ends.shape))
+        return heads[:, self.tips] + rotate(turns[:, self.tips], ends, axis=-1)
