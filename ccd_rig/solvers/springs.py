@@ -38,12 +38,12 @@ FORCE = 240.0
 At 60 a hand stays 4 cm short of what a body could reach. At 500 a foot turns by 28 degrees in a frame, a hand
 by 41, where a hand leaves what a body reaches by 50 mm a frame.
 """
-EXTENT = 0.25
+EXTENT = 1.0
 """Length of a spring at the largest force, in lengths of the longest chain.
 
 It is long, as a stretched body's resistance grows steeply: all but some thousandths are there in `ROUNDS`.
 """
-ROUNDS = 3
+ROUNDS = 2
 """Solves in which points come to where the force is the largest."""
 AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -130,17 +130,15 @@ class Springs:
         turns, shifts = np.zeros((size, pulls, 4)), np.zeros((size, pulls, 3))
         turns[..., 0] = 1.0
         near = np.concatenate((poses[0], turns), axis=1), np.concatenate((poses[1], shifts), axis=1)
-        ends = np.broadcast_to(self.ends, (len(bones.offsets), pulls, 3))
+        tails = np.broadcast_to(self.ends, (len(bones.offsets), pulls, 3))
         sprung = Bones(
-            np.concatenate((bones.offsets, ends), axis=1),
-            np.concatenate((bones.rests, turns[: len(ends)]), axis=1),
+            np.concatenate((bones.offsets, tails), axis=1),
+            np.concatenate((bones.rests, turns[: len(tails)]), axis=1),
         )
         whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
-        ways = whole - self._points(poses, bones)
-        forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
-        short = np.zeros_like(whole)
-        for _ in range(ROUNDS):
-            anchors = whole - short + forces
+
+        def distances(anchors: Array) -> Array:
+            """(R, P, 3) from pulled points to targets, with springs from the points to anchors."""
             pulled = [*targets]
             for n, k in enumerate(self.pulled):
                 pulled[k] = anchors[:, n]
@@ -148,7 +146,14 @@ class Springs:
                 *near, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
             )
             reached = solved.rotations[:, :count], solved.translations[:, :count]
-            beyond = whole - self._points(reached, bones) + forces
+            return whole - self._points(reached, bones)
+
+        # Springs at the largest force, each along its way to the target.
+        ways = distances(whole)
+        forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
+        short = np.zeros_like(whole)
+        for _ in range(ROUNDS):
+            beyond = distances(whole - short + forces) + forces
             forces = beyond * (self.extent / np.maximum(length(beyond, axis=-1), self.extent)[..., None])
             short = beyond - forces
         for n, k in enumerate(self.pulled):

@@ -1,0 +1,91 @@
+"""Pulls with a largest force."""
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import PositionGoal
+from ccd_rig.maths.batch import angles_between, length
+from ccd_rig.settings import Solver, SolverSettings
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.problem_tables import Bones, reach_of_goals
+from ccd_rig.solvers import springs as of_springs
+
+
+def searched(solver=Solver.CCD_LEAST_SQUARES, **window):
+    """A search for the end of a chain that is curled up at rest, and its reference."""
+    turns = [Quaternion((0.0, 0.0, 1.0), 0.9)] * 5
+    joints = [
+        Joint(f"j{k}", k - 1, (0.0, 1.0, 0.0) if k else (0.0, 0.0, 0.0), turn, length=1.0)
+        for k, turn in enumerate(turns)
+    ]
+    skeleton = Skeleton(joints)
+    goals = [PositionGoal(joints[-1].name, Vector(), **window)]
+    return PoseSearch(skeleton, goals, SolverSettings(solver=solver)), Pose.rest(skeleton).arrays
+
+
+def eased(search, near, points):
+    """Where targets of the end are eased to, (R, 3)."""
+    count = len(points)
+    poses = tuple(np.tile(each, (count, 1, 1)) for each in near)
+    bones, tolerances = Bones.of(search.skeleton), np.array([1e-6])
+    (target,) = of_springs.springs(search, (0,)).eased(
+        poses, [points], bones, tolerances, search.goal_settings
+    )
+    return target
+
+
+def departure(search, near, point):
+    """Sum of squared turns of the nearest pose, and the distance that is left."""
+    solved = search.solve(*near, [np.array([point])], near)
+    angles = angles_between(near[0], solved.rotations, axis=-1)
+    return float((angles**2).sum()), float(solved.distances[0, 0])
+
+
+def test_targets_that_ask_for_little_stay():
+    search, near = searched()
+    points = np.array([(1.0, 2.0, 0.5), (2.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])
+    assert (eased(search, near, points) == points).all()
+
+
+def test_where_a_point_stays_behind_resistance_is_the_largest_force(monkeypatch):
+    monkeypatch.setattr(of_springs, "FORCE", 20.0)
+    search, near = searched()
+    reach = reach_of_goals(search.skeleton, search.goals)
+    for far in (1.0, 1.2, 3.0):
+        target = far * reach * np.array((0.6, 0.8, 0.0))
+        (end,) = eased(search, near, target[None])
+        way = (target - end) / np.linalg.norm(target - end)
+        step = 1e-3 * reach
+        (more, missed), (less, _) = (departure(search, near, end - part * step * way) for part in (0.0, 1.0))
+        assert missed < 1e-3 * reach
+        assert (more - less) / (step / reach) == pytest.approx(20.0, rel=0.1)
+
+
+def test_a_point_goes_steadily_out_of_reach():
+    search, near = searched()
+    reach = reach_of_goals(search.skeleton, search.goals)
+    far = np.linspace(0.7, 1.3, 61)
+    points = reach * far[:, None] * np.array((0.6, 0.8, 0.0))
+    ends = eased(search, near, points)
+    steps = length(np.diff(ends, axis=0), axis=-1)
+    assert (ends[0] == points[0]).all()
+    assert length(ends[-1] - points[-1], axis=-1) > 0.2 * reach
+    assert steps.max() < 1.2 * reach * (far[1] - far[0])
+
+
+def test_ccd_alone_pulls_without_end():
+    search, near = searched(Solver.CCD)
+    points = np.array([(20.0, 3.0, 0.0)])
+    assert (eased(search, near, points) == points).all()
+
+
+def test_a_reach_window_holds_while_springs_measure():
+    """The end stops before its window does: the window is of the chain, not of its spring."""
+    search, near = searched(max_extension=0.9)
+    plain, _ = searched()
+    point = np.array([(6.0, 8.0, 0.0)])
+    ends = [length(eased(each, near, point), axis=-1)[0] for each in (search, plain)]
+    assert ends[0] < 0.9 * 5.0 + 1e-3 < ends[1]
