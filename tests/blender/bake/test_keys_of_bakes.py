@@ -105,6 +105,22 @@ def test_current_action(bake, channels):
     assert keyed_quaternions(channels, rig, "bone_3")[0].tolist() == list(range(5, 21))
 
 
+@pytest.mark.parametrize(("destination", "is_told"), [("CURRENT_ACTION", True), ("NLA_STRIP", False)])
+def test_a_bake_that_a_modifier_repeats_says_so(bake, channels, destination, is_told):
+    """The curves of a strip are new, and have none."""
+    rig, _ = arm(4, 0.5)
+    bone = rig.pose.bones["bone_1"]
+    for frame in (1, 5):
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for curve in channels.fcurves_of(rig):
+        curve.modifiers.new("CYCLES")
+    report = bake.bake(
+        bpy.context.scene, rig, bake.BakeSettings(1, 5, destination=bake.Destination[destination])
+    )
+    told = [each for each in report.warnings if "Cycles repeats" in each]
+    assert [each.startswith("Bone 'bone_1': ") for each in told] == [True] * is_told
+
+
 def test_keys_that_continue_older_ones_keep_their_sign(bake, channels):
     rig, _ = arm(4, 0.5)
     for bone in rig.pose.bones:
