@@ -260,7 +260,14 @@ def turn(rig):
         rigs.update()
 
 
-def test_nothing_is_told_of_rigs_of_others_until_something_changes(ext, calls):
+@pytest.mark.parametrize("is_used", [False, True])
+def test_nothing_is_told_of_rigs_of_others_until_something_changes(ext, calls, is_used):
+    """Neither before the first use nor after it, once the rig that it was for is gone."""
+    if is_used:
+        first = rigs.chain(3, name="First")
+        reach(first, "bone_2", rigs.empty("Goal", (1.0, 0.5, 2.0)))
+        rigs.update()
+        bpy.data.objects.remove(first)
     rig = rigs.chain(3)
     turn(rig)
     calls.clear()

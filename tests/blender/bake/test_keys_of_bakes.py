@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -73,6 +74,7 @@ def test_the_same_input_gives_the_same_bits(bake, channels):
     assert keys.keys() == again.keys()
     assert all(np.array_equal(keys[path], again[path]) for path in keys)
     assert first.entries == second.entries
+    assert replace(first, action="") == replace(second, action="")  # whatever time they took
 
 
 def test_new_action_keeps_the_old_one(bake, channels):
@@ -103,6 +105,22 @@ def test_current_action(bake, channels):
     assert report.action == old.name
     assert len(bpy.data.actions) == 2  # this one and the target's
     assert keyed_quaternions(channels, rig, "bone_3")[0].tolist() == list(range(5, 21))
+
+
+@pytest.mark.parametrize(("destination", "is_told"), [("CURRENT_ACTION", True), ("NLA_STRIP", False)])
+def test_a_bake_that_a_modifier_repeats_says_so(bake, channels, destination, is_told):
+    """The curves of a strip are new, and have none."""
+    rig, _ = arm(4, 0.5)
+    bone = rig.pose.bones["bone_1"]
+    for frame in (1, 5):
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for curve in channels.fcurves_of(rig):
+        curve.modifiers.new("CYCLES")
+    report = bake.bake(
+        bpy.context.scene, rig, bake.BakeSettings(1, 5, destination=bake.Destination[destination])
+    )
+    told = [each for each in report.warnings if "Cycles repeats" in each]
+    assert [each.startswith("Bone 'bone_1': ") for each in told] == [True] * is_told
 
 
 def test_keys_that_continue_older_ones_keep_their_sign(bake, channels):

@@ -175,6 +175,7 @@ def test_new_keys_lead_straight_from_the_frames_beside_them(channels, writing, i
     curve = upper_curve(channels, armature_object)
     for edge, way in ((10, -1), (20, 1)):
         if (interpolation, way) == ("CONSTANT", -1):  # the key before holds on
+            assert [key.co[0] for key in curve.keyframe_points][:2] == [0.0, 10.0]
             continue
         ends = curve.evaluate(edge), curve.evaluate(edge + way)
         assert curve.evaluate(edge + 0.5 * way) == pytest.approx(sum(ends) / 2, abs=FLOAT32)

@@ -543,8 +543,9 @@ def test_a_trunk_of_another_length_pitches_so_that_both_girdles_are_as_high_as_t
         np.testing.assert_allclose((ankles - hips)[:, 2], theirs[:, 2], atol=1e-5)
 
 
-def test_legs_of_a_beast_that_crouches_fold_alike():
-    """Its front legs are longer for the hind ones than the source's: they let their girdle sink farther."""
+@pytest.mark.parametrize("leap", [0.0, 0.5])
+def test_legs_of_a_beast_that_crouches_fold_alike(leap):
+    """On the ground and in a leap; front legs that are longer let their girdle sink farther."""
     own, other = beast(0.9, 0.55, 0.1), beast(0.9, 0.75, 0.1)
     fold = np.linspace(0.0, 1.0, 20)
     rest = TargetFigure.at_rest(own).reference[1]
@@ -558,7 +559,8 @@ def test_legs_of_a_beast_that_crouches_fold_alike():
     still = bipeds.source_of(own, rotations, np.zeros((20, len(own), 3)))
     shifts = np.zeros((20, len(own), 3))
     foot = own.index("foot.L")
-    shifts[:, 0] = turned(inverse(rest[0]), still.heads[:1, foot] - still.heads[:, foot])
+    way = still.heads[:1, foot] - still.heads[:, foot] + np.outer(fold, (0.0, 0.0, leap))
+    shifts[:, 0] = turned(inverse(rest[0]), way)
     source = bipeds.source_of(own, rotations, shifts)
     target, figure_map = TargetFigure.at_rest(other), beasts_map(own)
     result = retarget(figure_map, target, source, FREE)

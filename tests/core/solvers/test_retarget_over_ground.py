@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import bipeds
 import numpy as np
@@ -39,8 +40,8 @@ def grid(height, count=121, low=-5.0, high=3.0):
     return np.stack((x, y, height(x, y) + 0.0 * x), 1), faces
 
 
-def on(height):
-    return Terrain(TriangleGround(*grid(height)), 0.0, STEEPEST)
+def on(height, count=121):
+    return Terrain(TriangleGround(*grid(height, count)), 0.0, STEEPEST)
 
 
 def hills(x, y):
@@ -94,6 +95,16 @@ def test_feet_that_are_down_lie_on_the_ground(source, height):
     hips = FIGURE.world(result.rotations, result.translations)[0][:, FIGURE.index("hips")]
     under = height(hips[:, 0], hips[:, 1])
     assert np.ptp(hips[:, 2] - under) < (0.25 if height is steps else 0.2)
+
+
+def test_a_step_up_of_the_source_is_none_on_flat_ground(source):
+    """A walk that hops onto a step goes on as low as it began, where the ground has none."""
+    rises = 0.3 * batch.smooth_step(np.clip((np.arange(len(source.times)) - 48) / 8.0, 0.0, 1.0))
+    climbing = replace(source, heads=source.heads + rises[:, None, None] * (0.0, 0.0, 1.0))
+    result = retarget(MAP, FIGURE, climbing, terrain=on(lambda x, y: 0.0, count=21))
+    hips = FIGURE.world(result.rotations, result.translations)[0][:, FIGURE.index("hips"), 2]
+    assert hips[-1] - hips[0] == pytest.approx(0.0, abs=0.08)
+    assert measures(MAP, FIGURE, climbing, result).moved < 0.25  # legs reach with little help
 
 
 def test_feet_turn_to_the_slope(source):

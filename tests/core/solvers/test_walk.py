@@ -195,6 +195,30 @@ def test_a_sprint_whose_feet_are_down_for_two_frames_is_a_cycle():
         assert stance.last - stance.first <= 3.1 * STEP
 
 
+def test_a_small_figure_that_slides_as_it_sprints_stands_in_the_frames_in_which_a_large_one_does():
+    """A drawn cycle, one foot twice as fast over the ground as the other; all of it at a tenth."""
+    values = SPRINT | {"ahead": (0.0, -1.0, 0.0)}
+    rotations, shifts = pose(FIGURE, MAP, STARTS, **(values | {"stride": 1.5}))
+    faster, _ = pose(FIGURE, MAP, STARTS, **values)
+    leg = next(limb for limb in MAP.legs if limb.name == "right leg")
+    joints = [FIGURE.index(name) for name in leg.joints]
+    rotations[:, joints] = faster[:, joints]
+    heads, world = FIGURE.world(rotations, shifts)
+    names = tuple(joint.name for joint in FIGURE.skeleton.joints)
+    stances = []
+    for scale in (1.0, 0.1):
+        places = {n: (head * scale, above, to * scale) for n, (head, above, to) in bipeds.places().items()}
+        figure = TargetFigure.at_rest(bipeds.skeleton(places))
+        times, turns = np.arange(len(heads)) * STEP, batch.unit(world, -1)
+        clip = SourceMotion(names, times, scale * heads, turns, *figure.reference)
+        result = cycle_of(MAP, figure, clip, SETTINGS.thresholds)
+        stances.append(
+            {name: [(s.first, s.last) for s in foot.stances] for name, foot in result.feet.items()}
+        )
+    assert all(len(each) == 1 for each in stances[0].values())
+    assert stances[1] == stances[0]
+
+
 def test_one_that_runs_stands_no_higher_than_its_legs_are_long():
     """The hips of a run are highest in the air."""
     run = cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS, **SPRINT), SETTINGS.thresholds)
