@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from visits import saw
+from visits import LOW, saw
 
 SCRIPT = "drive_bake_all.py"
+SIZE = LOW
 ERRORS = ()
 
 

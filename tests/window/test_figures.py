@@ -6,6 +6,7 @@ import pytest
 from visits import colours, photographs, saw
 
 SCRIPT = "drive_figures.py"
+SIZE = (1600, 1050)  # down to Feet and Contacts
 REACHED = 2e-3  # [m]
 CLICKS = {"tail": 5, "human": 6, "cat": 6, "spider": 6}
 FEET = {"human": 2, "cat": 4, "spider": 8}

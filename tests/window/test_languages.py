@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from visits import colours, photographs, saw
+from visits import LOW, colours, photographs, saw
 
 SCRIPT = "drive_languages.py"
+SIZE = LOW
 LANGUAGES = ("de_DE", "fr_FR", "es", "ja_JP", "zh_HANS")
 PICTURES = ("constraints", "error", "pose_menu", "limits_menu", "bone", "preferences")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from visits import pixels, saw
+from visits import LOW, pixels, saw
 
 SCRIPT = "drive_roles.py"
+SIZE = LOW
 ERRORS = ()
 LEG = "rgb(78,212,143)"  # the colour of left legs
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from visits import saw
+from visits import LOW, saw
 
 SCRIPT = "drive_targets.py"
+SIZE = LOW
 ERRORS = ()
 PIXEL = 0.02  # [m] that a pixel or two come to in the visit's view
 DEGREE = 0.02  # [radians]

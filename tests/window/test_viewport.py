@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from visits import pixels, saw
+from visits import LOW, pixels, saw
 
 SCRIPT = "drive_viewport.py"
+SIZE = LOW
 ERRORS = ()
 RED = "rgb(255,46,31)"
 DRAGGED = 1.0  # [degrees] between where the pointer let go and the value
