@@ -161,7 +161,7 @@ GROUND = 0.25
 LEAST_LIMB = 0.15
 """Smallest length of a limb, in the figure's size; shorter pairs are ears, eyes, feathers."""
 LEAST_FIN = 0.05
-"""The same of the fins of a body without other limbs."""
+"""The same of legs, which stand, of fins, and of arms of a body on two legs without longer ones."""
 STEEP = 0.6
 """Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
@@ -236,7 +236,7 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
 
 
 def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
-    """Return pairs of limbs that are long enough, in the figure's size, the longest first."""
+    """Return pairs of limbs that stand or are long enough, in the figure's size, the longest first."""
     pairs = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
@@ -246,7 +246,7 @@ def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
-                and _limb_length(bones, first) >= least * bones.size
+                and _limb_length(bones, first) >= (LEAST_FIN if _stands(bones, limb) else least) * bones.size
             ]
     return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
 
@@ -315,15 +315,19 @@ def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     """Return limbs that stand on the ground, or lead down and have legs' names."""
     legs = []
     for limb in pairs:
-        height = max(limb.base.z - bones.ground, 0.1 * bones.size)
-        stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
         down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
-        if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
+        if _stands(bones, limb) or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             legs.append(limb)
     if len(legs) == 1 and not legs[0].says(Clue.LEG):
         arms = legs[0].says(Clue.ARM) or not _is_steep(bones, legs[0])
         return [] if arms else legs
     return legs
+
+
+def _stands(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb leads down to the ground."""
+    height = max(limb.base.z - bones.ground, 0.1 * bones.size)
+    return limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
 
 
 def _is_steep(bones: Skeleton, limb: Limb) -> bool:
@@ -413,6 +417,9 @@ LEAST_TAIL = 0.08
 STEP = 0.01
 """Largest distance of heads that coincide, in the figure's size."""
 LONGER = 1.05
+"""Largest length of a mark, in the length of the bone before it."""
+BREAK = 0.5
+"""Smallest break of a row of bones: radians of a bend, and the logarithm of a change in length."""
 LEVEL = 0.5
 """Smallest run over rise from hips to head by which the front is told."""
 STEEPEST = 0.4
@@ -498,9 +505,7 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
             ahead *= -math.copysign(1.0, row.run)
         return middle._replace(head="", neck=(), tail=tail, front=ahead)
     row = max(necks, key=lambda row: (row.run > 0.0, bones.reaches[row.bones[0]]))
-    last, before = (_bone_length(bones, row.bones, name) for name in (row.bones[-1], row.bones[-2]))
-    marks_end = len(row.bones) > 2 and last <= LONGER * before
-    head = row.bones[-2 if marks_end else -1]
+    head = _head(bones, row.bones)
     return middle._replace(
         neck=row.bones[: row.bones.index(head)],
         head=head,
@@ -588,6 +593,7 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
             if bones.is_middle(child)
             and child not in trunk_bones
             and (bones.places[child] - bones.places[name]).length > STEP * bones.size
+            and (not row or _goes_on(bones, name, child))
         ]
         if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
             break
@@ -597,23 +603,24 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
     return tuple(row)
 
 
-def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
-    """Longest bone after the first of a neck; the first of two equal ones, as the second marks its end."""
-    best = ""
-    for place, name in enumerate(beyond):
-        if place == 0 and len(beyond) > 1:
-            continue
-        if not best or _bone_length(bones, beyond, name) > LONGER * _bone_length(bones, beyond, best):
-            best = name
-    return best
+def _goes_on(bones: Skeleton, name: str, child: str) -> bool:
+    """Whether a child starts about where a bone ends, or nothing tells its end; a face hangs beside a head."""
+    start, end, head = bones.places[name], bones.ends[name], bones.places[child]
+    return end == start or (head - end).length <= 0.5 * (head - start).length
 
 
-def _bone_length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
-    """Distance from a bone's head to the next head of a chain; the bone's length for the last."""
-    place = chain.index(name) + 1
-    bone = bones.tree.bones[name]
-    end = bones.places[chain[place]] if place < len(chain) else Vector(bone.tail)
-    return (end - bones.places[name]).length
+def _head(bones: Skeleton, neck: Sequence[str]) -> str:
+    """Last bone of a neck, or the one before if the last only marks its end; empty for no bones.
+
+    The mark of a head goes straight on and is no longer than the head. A head breaks the series of a neck.
+    """
+    if len(neck) > 2:
+        points = [*(bones.places[name] for name in neck[-3:]), bones.ends[neck[-1]]]
+        before, head, mark = (b - a for a, b in pairwise(points))
+        is_mark = mark.length <= LONGER * head.length and head.angle(mark, 0.0) < IN_LINE
+        if is_mark and before.angle(head) + abs(math.log(head.length / before.length)) > BREAK:
+            return neck[-2]
+    return neck[-1] if neck else ""
 
 
 def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
