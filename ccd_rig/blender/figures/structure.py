@@ -165,7 +165,7 @@ LEAST_FIN = 0.05
 STEEP = 0.6
 """Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
-"""Smallest cosine of the angle to the vertical for a limb in the air with a leg's name."""
+"""Smallest cosine of the angle to the vertical for a limb that hangs in the air."""
 ANCHOR = 0.3
 """Largest length of an anchor, from which several limbs begin, in lengths of the limbs."""
 DIGIT = 0.4
@@ -201,6 +201,7 @@ class Limb(NamedTuple):
     bones: tuple[str, ...]  # from the body to the parent of the digits, or to the last bone
     digits: tuple[tuple[str, ...], ...]  # chains of bones beyond
     base: Vector  # head of the first bone
+    tip: Vector  # end of the longest row of bones
     end: Vector  # lowest point
 
     def says(self, clue: Clue) -> bool:
@@ -236,7 +237,10 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
 
 
 def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
-    """Return pairs of limbs that stand or are long enough, in the figure's size, the longest first."""
+    """Return pairs of limbs that stand or are long enough, in the figure's size, the longest first.
+
+    Bones about a face wind back to where they begin.
+    """
     pairs = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
@@ -247,6 +251,7 @@ def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
                 and _limb_length(bones, first) >= (LEAST_FIN if _stands(bones, limb) else least) * bones.size
+                and (limb.tip - limb.base).length >= LEAST_FIN * bones.size
             ]
     return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
 
@@ -296,6 +301,40 @@ def is_arm(bones: Skeleton, limb: Limb) -> bool:
     return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
 
 
+def _is_ahead(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a limb begins before or behind all legs."""
+    ways = [leg.base.dot(bones.along) for leg in legs]
+    way = limb.base.dot(bones.along)
+    return bool(max(min(ways) - way, way - max(ways)) > CLOSE * bones.size)
+
+
+def _is_fore_arm(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a limb is an arm by its place ahead of legs: below a head, or beside them and no second neck."""
+    if not limb.root or len(limb.bones) + bool(limb.digits) < 3 or not _is_ahead(bones, limb, legs):
+        return False
+    if limb.root in {leg.root for leg in legs}:
+        way = limb.tip - limb.base
+        return bool(way.z <= LEVEL * abs(way.dot(bones.along)))
+    top = main_chain(bones, limb.root, is_middle=True)[-1]
+    return bool(bones.places[top].z > bones.places[limb.root].z)
+
+
+def _is_arched(bones: Skeleton, legs: Sequence[Limb]) -> bool:
+    """Whether all legs rise from one bone to their knees, as an insect's or a machine's do."""
+    rises = [bones.places[limb.bones[1]].z > limb.base.z for limb in legs]
+    return len({limb.root for limb in legs}) == 1 and all(rises)
+
+
+def _is_upright(bones: Skeleton, limb: Limb) -> bool:
+    """Whether the middle bones about the root of a limb rise, so that it is an arm rather than a fin."""
+    if not limb.root:
+        return False
+    above = bones.tree.bones[limb.root].parent
+    first = above if bones.is_middle(above) else limb.root
+    way = bones.places[main_chain(bones, limb.root, is_middle=True)[-1]] - bones.places[first]
+    return bool(way.z > UPRIGHT * abs(way.dot(bones.along)))
+
+
 def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
     """Measure ground and size without wings, which may hang lower than feet."""
     firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
@@ -315,8 +354,7 @@ def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     """Return limbs that stand on the ground, or lead down and have legs' names."""
     legs = []
     for limb in pairs:
-        down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
-        if _stands(bones, limb) or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
+        if _stands(bones, limb) or (_hangs(limb) and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             legs.append(limb)
     if len(legs) == 1 and not legs[0].says(Clue.LEG):
         arms = legs[0].says(Clue.ARM) or not _is_steep(bones, legs[0])
@@ -328,6 +366,10 @@ def _stands(bones: Skeleton, limb: Limb) -> bool:
     """Whether a limb leads down to the ground."""
     height = max(limb.base.z - bones.ground, 0.1 * bones.size)
     return limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
+
+
+def _hangs(limb: Limb) -> bool:
+    return limb.base.z - limb.tip.z >= DOWN * (limb.base - limb.tip).length
 
 
 def _is_steep(bones: Skeleton, limb: Limb) -> bool:
@@ -361,7 +403,8 @@ def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
     digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
     points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
     end = min(points, key=lambda point: point.z)
-    return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
+    tip = bones.ends[main_chain(bones, first)[-1]]
+    return Limb(parent, tuple(path), tuple(digits), bones.places[first], tip, end)
 
 
 def _path(bones: Skeleton, first: str) -> list[str]:
@@ -439,27 +482,31 @@ class Trunk(NamedTuple):
     front: Vector  # horizontal unit vector that the figure faces
 
 
-def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
+def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None, arms: Sequence[Limb] = ()) -> Trunk:
     """Divide the middle bones into hips, spine, neck, head and tail.
 
     Args:
         hind: pair of limbs at the hips, or None.
         fore: pair of limbs at the chest, or None.
+        arms: pairs of arms, beyond which the neck may go on.
     """
     chest = fore.root if fore else ""
-    finned = fore if fore and not hind and not is_arm(bones, fore) else None
+    finned = fore if fore and not hind and fore not in arms else None
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
     loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
     spine = loins
     if chest and chest != hips:
         spine = tuple(bones.tree.between(hips, chest)) if hips else (chest,)
+    if above := max((bones.tree.path(chest, limb.root) for limb in arms if chest), key=len, default=[]):
+        spine += tuple(above[1:])  # a centaur's
+        chest = above[-1]
     if head := named_head(bones, (chest, hips)):
         below = {*spine, *bones.tree.ancestors(hips)}
         above = [name for name in bones.tree.ancestors(head) if name not in below]
         beyond = tuple(above[::-1])
     else:
         behind = _swept(bones, finned) if finned else ()
-        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
+        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips, arms)
         head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
     body = [hips, *spine] if finned else [hips, *loins]
@@ -475,7 +522,7 @@ def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
+def with_neck(bones: Skeleton, legs: Sequence[Limb], arms: Sequence[Limb], middle: Trunk) -> Trunk:
     """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
 
     A neck rises from the body, and its end leads away from that; the end of a scorpion's tail leads back.
@@ -493,7 +540,7 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
         for name in body
         for child in bones.tree.children[name]
         if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
-        if len(row := (child, *_beyond(bones, (), child))) > 1
+        if len(row := (child, *_beyond(bones, (), child, arms))) > 1
         if bones.reaches[child] >= LEAST_TAIL * bones.size
         for way in (bones.ends[row[-1]] - bones.places[child],)
     ]
@@ -582,8 +629,11 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
     return head if head and head not in above and bones.is_middle(head) else ""
 
 
-def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
+def _beyond(
+    bones: Skeleton, trunk_bones: tuple[str, ...], chest: str, arms: Sequence[Limb]
+) -> tuple[str, ...]:
     """Row of middle bones from the chest on, up to the parent of ears, eyes and jaws."""
+    shoulders = {limb.root for limb in arms}
     row: list[str] = []
     name = chest
     while name:
@@ -595,7 +645,7 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
             and (bones.places[child] - bones.places[name]).length > STEP * bones.size
             and (not row or _goes_on(bones, name, child))
         ]
-        if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
+        if row and name not in shoulders and not all(map(bones.is_middle, bones.tree.children[name])):
             break
         name = max(further, key=lambda child: bones.reaches[child], default="")
         if name:
@@ -784,17 +834,18 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         and limb not in wings
         and (not head or not bones.tree.is_below(limb.root, head) or limb.says(Clue.ARM))
     ]
-    arms = [limb for limb in free if is_arm(bones, limb)]
     if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
-        legs, free, arms = free, [], []
-    if len(legs) > 2:
-        middle = with_neck(bones, legs, trunk(bones, legs[0], None))
-        roles = _many_legs(bones, legs, middle)
-        arms += [limb for limb in free if limb not in arms and limb.root == legs[0].root]
-        return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
-    if len(legs) == 2:
+        legs, free = free, []
+    if len(legs) > 1:
+        arms = [limb for limb in free if is_arm(bones, limb) or _is_fore_arm(bones, limb, legs)]
+        beside = [limb for limb in free if limb not in arms and not _is_ahead(bones, limb, legs)]
+        wings += [limb for limb in beside if limb.root in body_of_legs(bones, legs)]
+        if len(legs) > 2 or _is_arched(bones, legs):
+            middle = with_neck(bones, legs, arms, trunk(bones, legs[0], None))
+            roles = _many_legs(bones, legs, middle)
+            return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
         hind, fore = _hind_and_fore(bones, legs)
-        middle = trunk(bones, hind, fore)
+        middle = trunk(bones, hind, fore, arms)
         roles = _trunk_roles(middle)
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, LEG_PARTS, middle.front)
@@ -802,8 +853,8 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], free, wings)
-    if arms:
-        middle = trunk(bones, None, arms[0])
+    if arms := [limb for limb in free if is_arm(bones, limb) or _is_upright(bones, limb)]:
+        middle = trunk(bones, None, arms[0], arms)
         flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
         roles = _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
         return Kind.FISH if flukes else Kind.HUMAN, roles
@@ -822,21 +873,33 @@ def _fish(bones: Skeleton, fins: Sequence[Limb]) -> tuple[Kind, dict[str, Role]]
 def _two_legs(
     bones: Skeleton, legs: Limb, arms: Sequence[Limb], wings: Sequence[Limb]
 ) -> tuple[Kind, dict[str, Role]]:
-    fore = max(arms or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
-    middle = trunk(bones, legs, fore)
+    front = _front(bones, legs, None, "", "")
+    if not arms and not wings:
+        arms = [limb for limb in limbs(bones, LEAST_FIN) if limb != legs and _is_chest(bones, limb)]
+    # Wings begin behind arms, on the back.
+    first = max((limb.base.dot(front) for limb in arms), default=0.0) - CLOSE * bones.size
+    ahead = [limb for limb in arms if is_arm(bones, limb) or limb.base.dot(front) >= first]
+    wings = [*wings, *(limb for limb in arms if limb not in ahead)]
+    fore = max(ahead or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
+    middle = trunk(bones, legs, fore, ahead)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
     roles |= _leg_roles(bones, legs, left, LEG_PARTS, middle.front)
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
-    upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
-    if not upright and not (fore and fore in arms and is_arm(bones, fore)):
-        return Kind.BIRD, roles | _wings(bones, [*arms, *wings], middle)
-    arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
-    roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
+    upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (ahead or not wings)
+    if not upright and not (fore and fore in ahead and (is_arm(bones, fore) or _hangs(fore))):
+        return Kind.BIRD, roles | _wings(bones, [*ahead, *wings], middle)
+    roles |= _arms(bones, ahead, middle) | _wings(bones, wings, middle)
     feet = [bones.places[name].z for name, role in roles.items() if role == Role(Part.FOOT, Side.LEFT)]
     flat = not feet or feet[0] - bones.ground < ANKLE * (legs.base.z - bones.ground)
     return Kind.HUMAN if upright and flat else Kind.BIPED, roles
+
+
+def _is_chest(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb of three bones or more hangs below a neck and a head."""
+    is_long = len(limb.bones) + bool(limb.digits) > 2
+    return is_long and bool(limb.root) and len(main_chain(bones, limb.root, is_middle=True)) > 2
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
