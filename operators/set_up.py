@@ -47,7 +47,7 @@ class CCD_RIG_UL_figure_roles(bpy.types.UIList):
 class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     bl_label = "Set Up Figure"
     bl_description = (
-        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at "
+        "Recognise hands, feet, head, hips, tail, trunk and wings by the names of bones or by how they lie at "
         "rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
         "they can be changed. Generated Rigify rigs are moved by their FK controls"
     )
@@ -64,6 +64,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         default=True,
     )
     tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
+    trunk: ONCE.boolean("Trunk", "A target for the end of an elephant's trunk", default=True)
     wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
     poles: ONCE.of(Choices, "poles")
     turn_hands: ONCE.of(Choices, "turn_hands")

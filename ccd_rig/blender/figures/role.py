@@ -20,6 +20,8 @@ class Part(enum.StrEnum):
     NECK = "neck"
     HEAD = "head"
     TAIL = "tail"
+    TRUNK = "trunk"
+    """Of an elephant."""
     SHOULDER = "shoulder"
     UPPER_ARM = "upper arm"
     LOWER_ARM = "lower arm"

@@ -166,6 +166,8 @@ STEEP = 0.6
 """Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
 """Smallest cosine of the angle to the vertical for a limb that hangs in the air."""
+RISE = 0.25
+"""Smallest slope of necks in a pair."""
 ANCHOR = 0.3
 """Largest length of an anchor, from which several limbs begin, in lengths of the limbs."""
 DIGIT = 0.4
@@ -308,15 +310,19 @@ def _is_ahead(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
     return bool(max(min(ways) - way, way - max(ways)) > CLOSE * bones.size)
 
 
+def _is_neck(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a pair are necks beside the middle one: from where legs begin they rise ahead."""
+    way = limb.tip - limb.base
+    rises = way.z > RISE * abs(way.dot(bones.along))
+    return rises and limb.root in {leg.root for leg in legs} and _is_ahead(bones, limb, legs)
+
+
 def _is_fore_arm(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
-    """Whether a limb is an arm by its place ahead of legs: below a head, or beside them and no second neck."""
+    """Whether a limb is an arm by its place ahead of legs: beside them, or below a head."""
     if not limb.root or len(limb.bones) + bool(limb.digits) < 3 or not _is_ahead(bones, limb, legs):
         return False
-    if limb.root in {leg.root for leg in legs}:
-        way = limb.tip - limb.base
-        return bool(way.z <= LEVEL * abs(way.dot(bones.along)))
-    top = main_chain(bones, limb.root, is_middle=True)[-1]
-    return bool(bones.places[top].z > bones.places[limb.root].z)
+    top = bones.places[main_chain(bones, limb.root, is_middle=True)[-1]]
+    return limb.root in {leg.root for leg in legs} or bool(top.z > bones.places[limb.root].z)
 
 
 def _is_arched(bones: Skeleton, legs: Sequence[Limb]) -> bool:
@@ -456,7 +462,9 @@ def main_chain(bones: Skeleton, name: str, is_middle: bool = False) -> tuple[str
 BESIDE = 0.25
 """Largest difference in height of ancestors of the hips that belong to the body, in the hips' height."""
 LEAST_TAIL = 0.08
-"""Smallest length of a tail, in the figure's size."""
+"""Smallest length of a tail and a proboscis, in the figure's size."""
+FLEXIBLE = 4
+"""Smallest number of a proboscis' bones; a jaw or a beak has fewer."""
 STEP = 0.01
 """Largest distance of heads that coincide, in the figure's size."""
 LONGER = 1.05
@@ -479,6 +487,7 @@ class Trunk(NamedTuple):
     neck: tuple[str, ...]  # from the spine to the head
     head: str  # by its name or a face, or else the last bone
     tail: tuple[str, ...]  # from the hips
+    proboscis: tuple[str, ...]  # an elephant's, from the head
     front: Vector  # horizontal unit vector that the figure faces
 
 
@@ -511,7 +520,8 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None, arms: Sequence[
     neck = beyond[: beyond.index(head)] if head else ()
     body = [hips, *spine] if finned else [hips, *loins]
     tail = _tail(bones, body, {*spine, *beyond}.difference(loins))
-    return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
+    front = _front(bones, hind, fore, head, hips)
+    return Trunk(hips, spine, neck, head, tail, _proboscis(bones, head, front), front)
 
 
 def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
@@ -523,7 +533,7 @@ def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
 
 
 def with_neck(bones: Skeleton, legs: Sequence[Limb], arms: Sequence[Limb], middle: Trunk) -> Trunk:
-    """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
+    """The trunk of a body on many legs, with a head that a name, a face or a neck tells; else without.
 
     A neck rises from the body, and its end leads away from that; the end of a scorpion's tail leads back.
     Of several such rows it is the one that leads to the usual front, or away from a row that does not rise.
@@ -533,16 +543,29 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], arms: Sequence[Limb], middl
     if head := named_head(bones, body):
         return middle._replace(head=head)
     ahead = usual_front(bones)
+    beside = [
+        child
+        for name in body
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
+    ]
+    long = [(child, *_beyond(bones, (), child, arms)) for child in beside]
+    faces = [row[: place + 1] for row in long for place in (_face(bones, row, arms),) if place >= 0]
+    if len(faces) == 1:  # with jaws or feelers
+        run = float((bones.places[faces[0][-1]] - bones.places[body[0]]).dot(ahead))
+        return middle._replace(
+            neck=faces[0][:-1],
+            head=faces[0][-1],
+            tail=_tail(bones, body, {*faces[0]}),
+            front=ahead * math.copysign(1.0, run),
+        )
     rows = [
         _Row(
             row, way.z, float(way.dot(ahead)), float((bones.ends[row[-1]] - bones.places[row[-2]]).dot(ahead))
         )
-        for name in body
-        for child in bones.tree.children[name]
-        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
-        if len(row := (child, *_beyond(bones, (), child, arms))) > 1
-        if bones.reaches[child] >= LEAST_TAIL * bones.size
-        for way in (bones.ends[row[-1]] - bones.places[child],)
+        for row in long
+        if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size
+        for way in (bones.ends[row[-1]] - bones.places[row[0]],)
     ]
     necks = [row for row in rows if row.rise > LEVEL * abs(row.run) and row.end * row.run > 0.0]
     if not necks:
@@ -558,6 +581,19 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], arms: Sequence[Limb], middl
         head=head,
         tail=_tail(bones, body, {*row.bones}),
         front=ahead * math.copysign(1.0, row.run),
+    )
+
+
+def _face(bones: Skeleton, row: Sequence[str], arms: Sequence[Limb]) -> int:
+    """Place of the first bone of a row with bones at its sides that are no arms; -1 for none."""
+    shoulders = {limb.root for limb in arms}
+    return next(
+        (
+            place
+            for place, name in enumerate(row)
+            if name not in shoulders and not all(map(bones.is_middle, bones.tree.children[name]))
+        ),
+        -1,
     )
 
 
@@ -690,6 +726,21 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
             break
     long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
     return max(long, key=lambda row: bones.reaches[row[0]], default=())
+
+
+def _proboscis(bones: Skeleton, head: str, front: Vector) -> tuple[str, ...]:
+    """Longest row of middle bones that leads ahead of a head; empty for a short one, and for a face."""
+    rows = [
+        row
+        for child in (bones.tree.children[head] if head else ())
+        if bones.is_middle(child)
+        and len(row := main_chain(bones, child, is_middle=True)) >= FLEXIBLE
+        and _face(bones, row, ()) < 0
+        and not any(words.says(name, clue) for name in row for clue in (Clue.FACE, Clue.HAIR))
+        and bones.reaches[child] >= LEAST_TAIL * bones.size
+        and (bones.ends[row[-1]] - bones.places[head]).dot(front) > 0.0
+    ]
+    return max(rows, key=lambda row: bones.reaches[row[0]], default=())
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
@@ -837,20 +888,24 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
         legs, free = free, []
     if len(legs) > 1:
+        necks = [limb for limb in free if not is_arm(bones, limb) and _is_neck(bones, limb, legs)]
+        free = [limb for limb in free if limb not in necks]
         arms = [limb for limb in free if is_arm(bones, limb) or _is_fore_arm(bones, limb, legs)]
         beside = [limb for limb in free if limb not in arms and not _is_ahead(bones, limb, legs)]
         wings += [limb for limb in beside if limb.root in body_of_legs(bones, legs)]
         if len(legs) > 2 or _is_arched(bones, legs):
             middle = with_neck(bones, legs, arms, trunk(bones, legs[0], None))
             roles = _many_legs(bones, legs, middle)
-            return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
+            roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
+            return Kind.MANY_LEGS, roles | _necks(bones, necks, middle)
         hind, fore = _hind_and_fore(bones, legs)
         middle = trunk(bones, hind, fore, arms)
         roles = _trunk_roles(middle)
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, LEG_PARTS, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
+        roles |= _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
+        return Kind.QUADRUPED, roles | _necks(bones, necks, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], free, wings)
     if arms := [limb for limb in free if is_arm(bones, limb) or _is_upright(bones, limb)]:
@@ -946,6 +1001,7 @@ def _trunk_roles(middle: Trunk) -> dict[str, Role]:
         _row_roles(Part.TAIL, middle.tail)
         | _row_roles(Part.SPINE, middle.spine)
         | _row_roles(Part.NECK, middle.neck)
+        | _row_roles(Part.TRUNK, middle.proboscis)
     )
     roles |= {middle.head: Role(Part.HEAD)} if middle.head else {}
     return roles | ({middle.hips: Role(Part.HIPS)} if middle.hips else {})
@@ -1097,4 +1153,18 @@ def _wings(bones: Skeleton, others: Sequence[Limb], middle: Trunk) -> dict[str, 
         tip = max(rows, key=lambda row: bones.reaches[row[0]], default=())
         row = _row_roles(Part.WING, (*limb.bones, *tip), number=number)
         roles |= _both(bones, row, _left(bones, middle.front))
+    return roles
+
+
+def _necks(bones: Skeleton, necks: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
+    """Return roles of necks and heads beside the middle ones, the innermost pair first."""
+    roles: dict[str, Role] = {}
+    across = bones.halves.across
+    ordered = sorted(necks, key=lambda limb: abs(limb.base.dot(across)))
+    for number, limb in enumerate(ordered):
+        row = main_chain(bones, limb.bones[0])
+        head = _head(bones, row)
+        neck = _row_roles(Part.NECK, row[: row.index(head)], number=number)
+        sided = neck | {head: Role(Part.HEAD, number=number)}
+        roles |= _both(bones, sided, _left(bones, middle.front))
     return roles

@@ -72,7 +72,7 @@ def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
     told = {back[name]: words for name, words in words_of(roles.recognise(turned(bones, turn))).items()}
     assert [told[f"Tail_{k}"] for k in (1, 2, 3, 4)] == ["tail", "tail 2", "tail 3", "tail 4"]
     assert told["Leg0_1_L"] == "left leg"  # the foremost pair
-    assert "head" not in told.values()
+    assert told["Head"] == "head"  # it has pincers and feelers
 
 
 @pytest.mark.parametrize("turn", TURNS)
@@ -357,6 +357,39 @@ def test_who_stands_upright_on_toes_is_no_human(ext):
     assert figure.kind == "two-legged animal"
     assert figure.bones("foot", "L") == ("Leg_Ankle_L",)
     assert figure.bones("hand", "L") == ("Arm_3_L",)
+
+
+NAMELESS = {
+    creatures.ogre: "human",
+    creatures.fairy: "human",
+    creatures.lamia: "human",
+    creatures.ostrich: "bird",
+    creatures.tyrant: "two-legged animal",
+    creatures.giraffe: "quadruped",
+    creatures.giraffe_with_an_end: "quadruped",
+    creatures.crocodile: "quadruped",
+    creatures.wyvern: "quadruped",
+    creatures.hydra: "quadruped",
+    creatures.elephant: "quadruped",
+    creatures.armed_horse: "quadruped",
+    creatures.mantis: "many-legged animal",
+    creatures.ant: "many-legged animal",
+    creatures.winged_beetle: "many-legged animal",
+}
+
+
+@pytest.mark.parametrize("make", NAMELESS)
+def test_roles_of_creatures_without_names(ext, make):
+    """Each bone is called by its role here, and nothing of that is told."""
+    figure, told = told_of(ext, make(), named=False)
+    sides = {"_L": "left ", "_R": "right "}
+    wanted = {
+        bone.name: f"{sides.get(bone.name[-2:], '')}{bone.name.removesuffix('_L').removesuffix('_R')}"
+        for bone in make()
+        if not bone.name.startswith("-")
+    }
+    assert figure.kind == NAMELESS[make]
+    assert told == wanted
 
 
 def untold(ext, rig):
