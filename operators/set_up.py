@@ -21,8 +21,8 @@ from .constraints import apply_choices, copy_changed, new_rig_choices
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
     role: LAST.text(
         "Role",
-        "What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
-        "first bone of the third leg; empty for nothing",
+        "What this bone is to the figure, such as left hand, spine 2, or 3rd left leg, bone 2; "
+        "empty for nothing",
     )
 
 

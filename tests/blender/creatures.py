@@ -589,16 +589,17 @@ def dolphin():
     )
 
 
-# Creatures whose bones are called by the roles that they have without names; "-" begins those without one.
+# Creatures whose bones are called by the roles that they have without names, with "@" for the side where it
+# does not come first; "-" begins those without one.
 
 
-def called(part, parent, *heads, limb=1):
-    """Rows of a chain, called "part", "part 2" and so on, or "part 2:1" of the second limb."""
+def called(part, parent, *heads):
+    """Rows of a chain, called "part", "part 2" and so on, or "1st part, bone 2"."""
     side = "_L" if part.endswith("_L") else ""
     part = part.removesuffix("_L")
     rows = []
     for bone, head in enumerate(heads, 1):
-        count = f" {limb}:{bone}" if limb > 1 else f" {bone}" if bone > 1 else ""
+        count = f"{', bone' if part[0].isdigit() else ''} {bone}" if bone > 1 else ""
         rows.append((f"{part}{count}{side}", parent, head))
         parent = rows[-1][0]
     return rows
@@ -641,7 +642,7 @@ def fairy():
     arm = ((0.03, 0, 1.42), (0.17, 0, 1.42), (0.45, 0, 1.42), (0.72, 0, 1.42))
     wings = (
         *called("wing_L", "spine 3", (0.05, 0.08, 1.4), (0.4, 0.3, 1.7), (0.9, 0.4, 1.8)),
-        *called("wing_L", "spine 3", (0.05, 0.081, 1.3), (0.35, 0.3, 1.1), (0.7, 0.4, 0.9), limb=2),
+        *called("2nd @ wing_L", "spine 3", (0.05, 0.081, 1.3), (0.35, 0.3, 1.1), (0.7, 0.4, 0.9)),
     )
     return upright(arm, ((0.1, 0, 0.95), (0.1, -0.02, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02)), wings)
 
@@ -777,7 +778,7 @@ def elephant():
 def armed_horse():
     """A centaur without fingers."""
     arm = ((0.03, -0.45, 2.2), (0.17, -0.45, 2.15), (0.45, -0.45, 2.15), (0.72, -0.45, 2.15))
-    names = tuple(f"{part.removesuffix('_L')} 2:1_L" for part in ARM)
+    names = tuple(f"2nd @ {part}" for part in ARM)
     return creature(
         ("hips", "", (0, 0.6, 1.3)),
         *called("spine", "hips", (0, 0.3, 1.35), (0, 0, 1.35), (0, -0.3, 1.35)),
@@ -796,9 +797,9 @@ def insect_legs(parent, *places):
     """Legs that rise to their knees, each at a place along the body."""
     return [
         part
-        for limb, (y, spread) in enumerate(places, 1)
+        for count, (y, spread) in zip(("1st", "2nd", "3rd"), places, strict=False)
         for part in called(
-            "leg_L", parent, (0.08, y, 0.48), (0.35, spread, 0.6), (0.5, 1.2 * spread, 0.02), limb=limb
+            f"{count} @ leg_L", parent, (0.08, y, 0.48), (0.35, spread, 0.6), (0.5, 1.2 * spread, 0.02)
         )
     ]
 

@@ -182,7 +182,7 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
         if text and role is None:
             raise RigError(
                 f"roles: '{printable(shown(text))}' of '{name}' is no role. Write one such as 'left hand', "
-                "'spine 2', or 'left leg 3:1' for the first bone of the third leg"
+                "'spine 2' or '3rd left leg, bone 2'"
             )
         if role and role != figure.roles.get(name):
             taken = next((bone for bone, each in wanted.items() if each == role), "")

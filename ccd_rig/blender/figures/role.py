@@ -70,28 +70,40 @@ class Role:
     # Of the limb on its side, from 0: fingers and toes from the thumb on, legs and wings from front to back.
     number: int = 0
 
-    def words(self) -> str:
-        """Role as text, such as "left upper arm", "spine 2" or "left finger 3:2", limb and bone from 1."""
+    def limb(self) -> str:
+        """Its limb as text, such as "left upper arm", "spine" or "3rd left finger"."""
+        count = f"{_ordinal(self.number + 1)} " if self.number or self.part in _SEVERAL else ""
         side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
-        limb = f"{self.number + 1}:" if self.number else ""
-        count = f" {limb}{self.index + 1}" if self.number or self.index else ""
-        return f"{side}{self.part}{count}"
+        return f"{count}{side}{self.part}"
+
+    def words(self) -> str:
+        """Role as text, such as "left upper arm", "spine 2" or "3rd left finger, bone 2"."""
+        limb = self.limb()
+        if not self.index:
+            return limb
+        return f"{limb}{', bone' if limb[0].isdigit() else ''} {self.index + 1}"
 
 
-_COUNTS = re.compile(r"(?:([1-9]\d?):)?([1-9]\d{0,2})")
+_SEVERAL = (Part.LEG, Part.FINGER)
+"""Parts of which a side has several limbs; the first is counted too."""
+_ROLE = re.compile(
+    r"(?:(?P<limb>[1-9]\d?)(?:st|nd|rd|th) )?(?:(?P<side>left|right) )?(?P<part>[a-z ]+?)"
+    r"(?:(?:, bone)? (?P<bone>[1-9]\d{0,2}))?"
+)
+
+
+def _ordinal(count: int) -> str:
+    ending = "th" if count // 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(count % 10, "th")
+    return f"{count}{ending}"
 
 
 def read_role(text: str) -> Role | None:
     """Parse the `words` of a role, in any case; None if they are of no role."""
-    words = text.casefold().split()
-    counts = _COUNTS.fullmatch(words[-1]) if words else None
-    sides = {"left": Side.LEFT, "right": Side.RIGHT}
-    side = sides.get(words[0], Side.MIDDLE) if words else Side.MIDDLE
-    part = " ".join(words[side is not Side.MIDDLE : -1 if counts else None])
-    if part not in set(Part):
+    match = _ROLE.fullmatch(" ".join(text.casefold().split()))
+    if match is None or match["part"] not in set(Part):
         return None
-    limb, bone = counts.groups() if counts else (None, None)
-    return Role(Part(part), side, int(bone or 1) - 1, int(limb or 1) - 1)
+    side = {"left": Side.LEFT, "right": Side.RIGHT, None: Side.MIDDLE}[match["side"]]
+    return Role(Part(match["part"]), side, int(match["bone"] or 1) - 1, int(match["limb"] or 1) - 1)
 
 
 class Kind(enum.StrEnum):

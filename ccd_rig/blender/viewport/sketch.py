@@ -180,7 +180,7 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
         ends = world @ bone.head, world @ bone.tail
         sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
         if role.part in NAMED and role.index == 0:
-            sketch.label(ends[1], ends[0], role.words(), (*colour, 1.0))
+            sketch.label(ends[1], ends[0], role.limb(), (*colour, 1.0))
 
 
 dialog_roles: dict[str, Mapping[str, str]] = {}
