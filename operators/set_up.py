@@ -47,8 +47,8 @@ class CCD_RIG_UL_figure_roles(bpy.types.UIList):
 class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     bl_label = "Set Up Figure"
     bl_description = (
-        "Recognise hands, feet, head, hips, tail, trunk and wings by the names of bones or by how they lie at "
-        "rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
+        "Recognise hands, feet, head, hips, tail, trunk and wings by the names of bones or by how they lie "
+        "at rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
         "they can be changed. Generated Rigify rigs are moved by their FK controls"
     )
 

@@ -783,7 +783,9 @@ def armed_horse():
         ("hips", "", (0, 0.6, 1.3)),
         *called("spine", "hips", (0, 0.3, 1.35), (0, 0, 1.35), (0, -0.3, 1.35)),
         *joined("spine 3", ("spine 4", "spine 5"), ((0, -0.45, 1.5), (0, -0.45, 1.8))),
-        *joined("spine 5", ("spine 6", "neck", "head"), ((0, -0.45, 2.05), (0, -0.45, 2.25), (0, -0.47, 2.35))),
+        *joined(
+            "spine 5", ("spine 6", "neck", "head"), ((0, -0.45, 2.05), (0, -0.45, 2.25), (0, -0.47, 2.35))
+        ),
         *called("tail", "hips", (0, 0.75, 1.3), (0, 0.9, 1.1), (0, 0.95, 0.8)),
         *joined("spine 6", names, arm),
         *on_four_legs(

@@ -136,7 +136,16 @@ _TOLD_BY: Mapping[Part, tuple[frozenset[Part], tuple[Clue, ...]]] = {
     Part.LEG: (frozenset(LEG_PARTS + ARM_PARTS), (Clue.LEG, Clue.ARM)),
 }
 """By part, which parts and words in the names of a limb's bones agree with it."""
-_LIMBS = (ARM_PARTS, LEG_PARTS, FRONT_PARTS, (Part.HEAD,), (Part.TAIL,), (Part.TRUNK,), (Part.WING,), (Part.LEG,))
+_LIMBS = (
+    ARM_PARTS,
+    LEG_PARTS,
+    FRONT_PARTS,
+    (Part.HEAD,),
+    (Part.TAIL,),
+    (Part.TRUNK,),
+    (Part.WING,),
+    (Part.LEG,),
+)
 
 
 def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:

@@ -73,8 +73,7 @@ class Role:
     def limb(self) -> str:
         """Its limb as text, such as "left upper arm", "spine" or "3rd left finger"."""
         count = f"{_ordinal(self.number + 1)} " if self.number or self.part in _SEVERAL else ""
-        side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
-        return f"{count}{side}{self.part}"
+        return f"{count}{_SIDE_WORDS[self.side]}{self.part}"
 
     def words(self) -> str:
         """Role as text, such as "left upper arm", "spine 2" or "3rd left finger, bone 2"."""
@@ -84,12 +83,10 @@ class Role:
         return f"{limb}{', bone' if limb[0].isdigit() else ''} {self.index + 1}"
 
 
+_SIDE_WORDS = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}
 _SEVERAL = (Part.LEG, Part.FINGER)
 """Parts of which a side has several limbs; the first is counted too."""
-_ROLE = re.compile(
-    r"(?:(?P<limb>[1-9]\d?)(?:st|nd|rd|th) )?(?:(?P<side>left|right) )?(?P<part>[a-z ]+?)"
-    r"(?:(?:, bone)? (?P<bone>[1-9]\d{0,2}))?"
-)
+_ROLE = re.compile(r"(?:([1-9]\d?)[a-z]{2} )?([a-z ]+?)(?: ([1-9]\d{0,2}))?")
 
 
 def _ordinal(count: int) -> str:
@@ -99,11 +96,13 @@ def _ordinal(count: int) -> str:
 
 def read_role(text: str) -> Role | None:
     """Parse the `words` of a role, in any case; None if they are of no role."""
-    match = _ROLE.fullmatch(" ".join(text.casefold().split()))
-    if match is None or match["part"] not in set(Part):
+    match = _ROLE.fullmatch(" ".join(text.casefold().split()).replace(", bone", ""))
+    limb, words, bone = match.groups() if match else (None, "", None)
+    side = next(each for each, start in _SIDE_WORDS.items() if words.startswith(start))
+    part = words.removeprefix(_SIDE_WORDS[side])
+    if part not in set(Part):
         return None
-    side = {"left": Side.LEFT, "right": Side.RIGHT, None: Side.MIDDLE}[match["side"]]
-    return Role(Part(match["part"]), side, int(match["bone"] or 1) - 1, int(match["limb"] or 1) - 1)
+    return Role(Part(part), side, int(bone or 1) - 1, int(limb or 1) - 1)
 
 
 class Kind(enum.StrEnum):

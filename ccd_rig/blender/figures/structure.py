@@ -690,7 +690,7 @@ def _beyond(
 
 
 def _goes_on(bones: Skeleton, name: str, child: str) -> bool:
-    """Whether a child starts about where a bone ends, or nothing tells its end; a face hangs beside a head."""
+    """Whether a child starts about where a bone ends, if that is known; a face hangs beside a head."""
     start, end, head = bones.places[name], bones.ends[name], bones.places[child]
     return end == start or (head - end).length <= 0.5 * (head - start).length
 

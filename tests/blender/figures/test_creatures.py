@@ -34,7 +34,9 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     told = words_of(figure)
     assert figure.kind == "many-legged animal"
     assert (told["Body"], told["Head"]) == ("hips", "head")
-    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == [f"{n} left leg" for n in ("1st", "2nd", "3rd", "4th")]
+    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == [
+        f"{n} left leg" for n in ("1st", "2nd", "3rd", "4th")
+    ]
     assert told["LegD_4_R"] == "4th right leg, bone 4"
     assert sum(" leg" in words for words in told.values()) == 32
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
@@ -240,7 +242,11 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
                 "Tail_4": "tail 4",
             },
         ),
-        ("hexapod", "many-legged animal", {"limb0_1_L": "1st left leg", "limb2_3_R": "3rd right leg, bone 3"}),
+        (
+            "hexapod",
+            "many-legged animal",
+            {"limb0_1_L": "1st left leg", "limb2_3_R": "3rd right leg, bone 3"},
+        ),
         (
             "machine",
             "quadruped",

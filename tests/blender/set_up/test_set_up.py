@@ -418,8 +418,13 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
         (
             "hydra",
             {
-                **{"hips": 1, "head": 7, "head_L": 4, "tail 7": 7, "wing 4_L": 4},
-                **{"front toe_L": 4, "toe_L": 4},
+                "hips": 1,
+                "head": 7,
+                "head_L": 4,
+                "tail 7": 7,
+                "wing 4_L": 4,
+                "front toe_L": 4,
+                "toe_L": 4,
             },
         ),
         (
