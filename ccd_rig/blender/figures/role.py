@@ -72,8 +72,9 @@ class Role:
 
     def limb(self) -> str:
         """Its limb as text, such as "left upper arm", "spine" or "3rd left finger"."""
-        count = f"{_ordinal(self.number + 1)} " if self.number or self.part in _SEVERAL else ""
-        return f"{count}{_SIDE_WORDS[self.side]}{self.part}"
+        name = f"{_SIDE_WORDS[self.side]}{self.part}"
+        is_counted = self.number or self.part in _SEVERAL
+        return " ".join((_ordinal(self.number + 1), name)) if is_counted else name
 
     def words(self) -> str:
         """Role as text, such as "left upper arm", "spine 2" or "3rd left finger, bone 2"."""
