@@ -15,6 +15,7 @@ from ..ccd_rig.blender.registration import LAST, ONCE, use
 from ..ccd_rig.errors import CCDRigError, RigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
+DIALOG = 300  # width of a dialog, at interface scale 1 [pixels]; Blender's default
 
 
 # Reasons why buttons are grey; empty where they are not -----------------------------------------------------
@@ -136,7 +137,16 @@ class Command:
         use()
         if bpy.app.background:
             return set(self.execute(context))
-        return set(context.window_manager.invoke_props_dialog(self))
+        return set(context.window_manager.invoke_props_dialog(self, width=DIALOG))
+
+    def ask_at(
+        self: Any, context: bpy.types.Context, event: bpy.types.Event, place: tuple[int, int]
+    ) -> set[str]:
+        """Like `ask`, with the dialog at a place in the window, where Blender opens it below the pointer."""
+        context.window.cursor_warp(*place)
+        answer = set(self.ask(context))
+        context.window.cursor_warp(event.mouse_x, event.mouse_y)
+        return answer
 
     def tell(self: Any, level: str, words: str) -> None:
         """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.

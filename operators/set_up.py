@@ -21,8 +21,8 @@ from .constraints import apply_choices, copy_changed, new_rig_choices
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
     role: LAST.text(
         "Role",
-        "What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
-        "first bone of the third leg; empty for nothing",
+        "What this bone is to the figure, such as left hand, spine 2, or 3rd left leg, bone 2; "
+        "empty for nothing",
     )
 
 
@@ -47,8 +47,8 @@ class CCD_RIG_UL_figure_roles(bpy.types.UIList):
 class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     bl_label = "Set Up Figure"
     bl_description = (
-        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at "
-        "rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
+        "Recognise hands, feet, head, hips, tail, trunk and wings by the names of bones or by how they lie "
+        "at rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
         "they can be changed. Generated Rigify rigs are moved by their FK controls"
     )
 
@@ -64,6 +64,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         default=True,
     )
     tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
+    trunk: ONCE.boolean("Trunk", "A target for the end of an elephant's trunk", default=True)
     wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
     poles: ONCE.of(Choices, "poles")
     turn_hands: ONCE.of(Choices, "turn_hands")
@@ -83,7 +84,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     messages = ""  # a line each
     asks = False  # whether the dialog is open, before anything is made
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         from ..ccd_rig.blender import set_up
 
         choices = new_rig_choices(context)
@@ -96,7 +97,8 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         self.recognised, self.messages, self.asks = tuple(guess.groups), guess.words(), True
         self._list({name: (role, role) for name, role in guess.roles.items()}, rig)
         self.check(context)
-        return self.ask(context)
+        place = None if context.area is None else _beside(context, rig)
+        return self.ask(context) if place is None else self.ask_at(context, event, place)
 
     def check(self, context: bpy.types.Context) -> bool:
         """Show the present roles of the dialog in the viewport, after each change."""
@@ -168,6 +170,24 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         rows = 10 if self.asks else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
         draw_lines(layout, self.messages)
+
+
+def _beside(context: bpy.types.Context, rig: bpy.types.Object) -> tuple[int, int] | None:
+    """Place for a dialog at the side of a 3D view that has more room beside a figure; None elsewhere."""
+    from ..ccd_rig.blender.viewport.constraints import places_on_screen
+
+    area: Any = context.area
+    region = next((each for each in area.regions if each.type == "WINDOW"), None)
+    if area.type != "VIEW_3D" or region is None:
+        return None
+    points = [rig.matrix_world @ bone.head for bone in rig.pose.bones]
+    view = area.spaces.active.region_3d.perspective_matrix
+    across = places_on_screen(points, view, (region.width, region.height))[:, 0]
+    shown = across[(across >= 0.0) & (across <= region.width)]
+    half = round(0.5 * command.DIALOG * context.preferences.system.ui_scale)
+    is_left = not len(shown) or shown.min() > region.width - shown.max()
+    x = region.x + half if is_left else region.x + region.width - half
+    return x, region.y + region.height // 2
 
 
 class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):

@@ -69,8 +69,8 @@ def sketch(context: bpy.types.Context) -> Sketch:
         return drawing
     shown = shown_bones(context, rig)
     preview = preview_of(rig)
-    missed = preview.missed if preview is not None else ()
-    sketch_rows(drawing, rig, shown, lambda metres: _length_words(context.scene, metres), missed)
+    outcomes = preview.outcomes if preview is not None else {}
+    sketch_rows(drawing, rig, shown, lambda metres: _length_words(context.scene, metres), outcomes)
     pins = {name: rotates for name, rotates in _pins(context, rig).items() if name in shown}
     sketch_pins(drawing, rig, pins)
     for bone in _limited_bones(context, rig):

@@ -39,6 +39,7 @@ from .scene.ground import PresentGround
 from .scene.isolation import is_isolated
 from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
 from .solve.methods import FrameSolveSettings, SolvedGroups
+from .viewport.constraints import Outcome
 
 POSE_BONES = ("rotation_mode", "lock_rotation", "lock_rotation_w", "lock_rotations_4d", "lock_location")
 """Properties of pose bones that a set-up depends on."""
@@ -189,11 +190,13 @@ class Preview:
         self.ground = PresentGround()
 
     @property
-    def missed(self) -> frozenset[int]:
-        """Indices of the constraints that miss their goals in the shown pose."""
+    def outcomes(self) -> dict[int, Outcome]:
+        """{index of a constraint with influence: how it ended in the shown pose}."""
         if self.sample is None or self.solved is None:
-            return frozenset()
-        return frozenset(self.sample.active) - self.solved.met
+            return {}
+        outcomes = dict.fromkeys(self.sample.active, Outcome.MISSED)
+        outcomes |= dict.fromkeys(self.solved.met, Outcome.MET)
+        return outcomes | dict.fromkeys(self.solved.gave_way, Outcome.GAVE_WAY)
 
     def notes(self) -> tuple[str, ...]:
         """Messages to the user about the shown pose."""

@@ -57,6 +57,10 @@ PAW = 0.1
 
 SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
 """Words for one of a group."""
+CHAINS = {Part.TAIL: Group.TAIL, Part.TRUNK: Group.TRUNK, Part.WING: Group.WINGS}
+"""Parts that are rows of bones without joints of their own."""
+TAILS = (Group.TAIL, Group.TRUNK)
+"""Groups with the ranges of a tail."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,9 @@ def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
     """
     tree = SkeletonTree(bones)
     rows = [*_hips(figure, tree), *_head(figure, tree), *_arms(figure), *_legs(figure, tree)]
-    rows += [*_many_legs(figure), *_chains(figure, tree, Part.TAIL, Group.TAIL)]
-    rows += _chains(figure, tree, Part.WING, Group.WINGS)
+    rows += _many_legs(figure)
+    for part, group in CHAINS.items():
+        rows += _chains(figure, tree, part, group)
     return [row for row in rows if tree.path(row.top, row.tip)]
 
 
@@ -102,8 +107,12 @@ def _hips(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
 
 
 def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
-    for name in figure.bones(Part.HEAD)[:1]:
-        neck = [*figure.bones(Part.SPINE), *figure.bones(Part.NECK), name]
+    for name, role in figure.roles.items():
+        if role.part is not Part.HEAD:
+            continue
+        neck = [*figure.bones(Part.NECK, role.side, role.number), name]
+        if role == Role(Part.HEAD):  # heads beside it leave the spine to it
+            neck = [*figure.bones(Part.SPINE), *neck]
         above = [bone for bone in neck if tree.is_below(name, bone)]
         # Controls of a generated neck and head are no parents of each other.
         reaches = figure.family != RIGIFY and above[0] != name
@@ -189,9 +198,6 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
             yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)
 
 
-ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
-
-
 @dataclass
 class SetUpResult:
     """Result of a set-up."""
@@ -218,7 +224,9 @@ class SetUpResult:
 
 
 def _counted(group: Group, count: int) -> str:
-    return str(group) if group in ONE else f"{count} {SINGULAR[group] if count == 1 else group}"
+    if group in SINGULAR:
+        return f"{count} {SINGULAR[group] if count == 1 else group}"
+    return str(group) if count == 1 else f"{count} {group}s"
 
 
 # Ranges of joints -------------------------------------------------------------------------------------------
@@ -239,13 +247,13 @@ def apply(
     """
     notes = []
     if figure.kind in PRESETS:
-        limbs = [row for row in rows if row.group not in (Group.HIPS, Group.TAIL)]
+        limbs = [row for row in rows if row.group not in (Group.HIPS, *TAILS)]
         names = [bone.name for row in limbs for bone in _chain(armature_object, row)]
         if ranges is Ranges.HINGES:
             names = [name for name in names if name in figure.roles and figure.roles[name].part in HINGES]
         turned = {row.tip for row in limbs if row.copies_rotation}
         notes += _apply(armature_object, names, turned, PRESETS[figure.kind], ranges)
-    tails = [row for row in rows if row.group is Group.TAIL and ranges is not Ranges.HINGES]
+    tails = [row for row in rows if row.group in TAILS and ranges is not Ranges.HINGES]
     names = [bone.name for row in tails for bone in _chain(armature_object, row)]
     return notes + _apply(armature_object, names, set(), "TAIL", ranges)
 
@@ -514,7 +522,7 @@ WANTED = {
     Kind.FISH: (Group.HEAD,),
 }
 FEET = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
-ENDS = (*FEET, Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG)
+ENDS = (*FEET, *CHAINS, Part.HAND, Part.HEAD, Part.LEG)
 """Parts whose descendants are details."""
 
 
@@ -563,7 +571,7 @@ def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
     return begins and not details and not any(each.name in figure.roles for each in bone.children_recursive)
 
 
-CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
+CARRIED = (Group.HEAD, Group.HANDS, *CHAINS.values())
 """Groups whose targets follow the hips."""
 
 
@@ -711,7 +719,7 @@ def _left(
             continue
         if row.slides and (keyed := keyed_at_or_above(armature_object, row.tip)):
             result.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
-        elif row.group in (Group.TAIL, Group.WINGS) and any(
+        elif row.group in CHAINS.values() and any(
             any(clamps.acting_constraints(bone)) for bone in _chain(armature_object, row)
         ):
             result.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")

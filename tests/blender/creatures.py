@@ -587,3 +587,252 @@ def dolphin():
         *row("tail", "base", (0, 0.4, 0.9), (0, 0.8, 0.9), (0, 1.1, 0.9)),
         *row("fluke_L", "tail_3", (0.1, 1.2, 0.9), (0.4, 1.4, 0.9)),
     )
+
+
+# Creatures whose bones are called by the roles that they have without names, with "@" for the side where it
+# does not come first; "-" begins those without one.
+
+
+def called(part, parent, *heads):
+    """Rows of a chain, called "part", "part 2" and so on, or "1st part, bone 2"."""
+    side = "_L" if part.endswith("_L") else ""
+    part = part.removesuffix("_L")
+    rows = []
+    for bone, head in enumerate(heads, 1):
+        count = f"{', bone' if part[0].isdigit() else ''} {bone}" if bone > 1 else ""
+        rows.append((f"{part}{count}{side}", parent, head))
+        parent = rows[-1][0]
+    return rows
+
+
+def joined(parent, parts, heads):
+    """Rows of a limb, a bone for each part."""
+    rows = []
+    for part, head in zip(parts, heads, strict=True):
+        rows.append((part, parent, head))
+        parent = part
+    return rows
+
+
+ARM = ("shoulder_L", "upper arm_L", "lower arm_L", "hand_L")
+LEG = ("thigh_L", "shin_L", "foot_L", "toe_L")
+FRONT_LEG = tuple(f"front {part}" for part in LEG)
+
+
+def upright(arm, leg_heads, extra=()):
+    return creature(
+        ("hips", "", (0, 0, 1)),
+        *called("spine", "hips", (0, 0, 1.1), (0, 0, 1.25), (0, 0, 1.4)),
+        ("neck", "spine 3", (0, 0, 1.5)),
+        ("head", "neck", (0, 0, 1.6)),
+        *joined("spine 3", ARM[-len(arm) :], arm),
+        *joined("hips", LEG, leg_heads),
+        *extra,
+    )
+
+
+def ogre():
+    """Its arms are so long that its legs are short beside its span."""
+    arm = ((0.05, 0, 1.4), (0.3, 0, 1.4), (1.3, 0.05, 1.4), (2.3, 0, 1.4))
+    return upright(arm, ((0.2, 0, 0.6), (0.2, -0.02, 0.35), (0.2, 0.02, 0.08), (0.2, -0.1, 0.02)))
+
+
+def fairy():
+    """Two pairs of wings on its back, longer than its arms, which have no fingers."""
+    arm = ((0.03, 0, 1.42), (0.17, 0, 1.42), (0.45, 0, 1.42), (0.72, 0, 1.42))
+    wings = (
+        *called("wing_L", "spine 3", (0.05, 0.08, 1.4), (0.4, 0.3, 1.7), (0.9, 0.4, 1.8)),
+        *called("2nd @ wing_L", "spine 3", (0.05, 0.081, 1.3), (0.35, 0.3, 1.1), (0.7, 0.4, 0.9)),
+    )
+    return upright(arm, ((0.1, 0, 0.95), (0.1, -0.02, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02)), wings)
+
+
+def lamia():
+    """Arms without fingers on a trunk that rises from a snake's tail."""
+    return creature(
+        ("hips", "", (0, 0, 0.1)),
+        *called("tail", "hips", *((0, 0.25 + 0.2 * k, 0.08) for k in range(8))),
+        *called("spine", "hips", (0, 0, 0.2), (0, -0.05, 0.6), (0, 0, 1.0)),
+        ("neck", "spine 3", (0, 0, 1.35)),
+        ("head", "neck", (0, 0, 1.45)),
+        *joined("spine 3", ARM[1:], ((0.15, 0, 1.3), (0.4, 0, 1.3), (0.65, 0, 1.3))),
+    )
+
+
+def ostrich():
+    """A long neck whose bones are as long as its head."""
+    return creature(
+        ("hips", "", (0, 0.3, 1.2)),
+        *called("neck", "hips", (0, -0.1, 1.25), (0, -0.35, 1.5), (0, -0.42, 1.75), (0, -0.42, 2.0)),
+        ("head", "neck 4", (0, -0.4, 2.2)),
+        *called("tail", "hips", (0, 0.35, 1.2), (0, 0.6, 1.3), (0, 0.8, 1.3)),
+        *called("wing_L", "hips", (0.2, 0, 1.35), (0.45, 0.2, 1.3), (0.7, 0.35, 1.25)),
+        *joined("hips", LEG, ((0.15, 0.15, 1.15), (0.17, -0.02, 0.8), (0.17, 0.2, 0.35), (0.17, 0.1, 0.06))),
+    )
+
+
+def tyrant():
+    """It leans forwards on two legs; its arms are short beside its tail."""
+    return creature(
+        ("hips", "", (0, 0.3, 1.6)),
+        *called("spine", "hips", (0, 0, 1.65), (0, -0.4, 1.7), (0, -0.8, 1.8)),
+        *called("neck", "spine 3", (0, -1.1, 2.0), (0, -1.3, 2.2)),
+        ("head", "neck 2", (0, -1.5, 2.3)),
+        ("-jaw", "head", (0, -1.55, 2.2)),
+        *joined("spine 3", ARM[1:], ((0.2, -0.8, 1.5), (0.25, -0.75, 1.25), (0.25, -0.95, 1.15))),
+        *joined("hips", LEG, ((0.25, 0.25, 1.5), (0.3, -0.1, 1.0), (0.3, 0.3, 0.55), (0.3, 0.2, 0.08))),
+        *called("tail", "hips", *((0, 0.7 + 0.4 * k, 1.6 - 0.05 * k) for k in range(6))),
+    )
+
+
+def on_four_legs(fore, hind, *extra, chest="spine 3"):
+    return (*joined(chest, FRONT_LEG, fore), *joined("hips", LEG, hind), *extra)
+
+
+def giraffe(*beyond):
+    """A straight neck of equal bones.
+
+    Args:
+        beyond: heads of further bones on the head.
+    """
+    return creature(
+        ("hips", "", (0, 0.7, 2.0)),
+        *called("spine", "hips", (0, 0.4, 2.05), (0, 0, 2.1), (0, -0.4, 2.15)),
+        *called("neck", "spine 3", *((0, -0.7 - 0.08 * k, 2.2 + 0.35 * k) for k in range(6))),
+        ("head", "neck 6", (0, -1.18, 4.3)),
+        *row("-end", "head", *beyond),
+        *called("tail", "hips", (0, 0.85, 2.0), (0, 0.95, 1.7), (0, 1, 1.4)),
+        *on_four_legs(
+            ((0.2, -0.5, 1.9), (0.2, -0.45, 1.2), (0.2, -0.45, 0.65), (0.2, -0.5, 0.1)),
+            ((0.2, 0.65, 1.9), (0.2, 0.5, 1.3), (0.2, 0.75, 0.75), (0.2, 0.7, 0.1)),
+        ),
+    )
+
+
+def giraffe_with_an_end():
+    return giraffe((0, -1.48, 4.25))
+
+
+def crocodile():
+    """Legs that are short beside its length."""
+    return creature(
+        ("hips", "", (0, 0.8, 0.22)),
+        *called("spine", "hips", (0, 0.5, 0.24), (0, 0.1, 0.25), (0, -0.3, 0.24)),
+        ("neck", "spine 3", (0, -0.5, 0.24)),
+        ("head", "neck", (0, -0.7, 0.24)),
+        ("-jaw", "head", (0, -0.7, 0.2)),
+        *called("tail", "hips", *((0, 1 + 0.25 * k, 0.2) for k in range(7))),
+        *on_four_legs(
+            *(
+                ((0.12, y, 0.2), (0.32, y, 0.18), (0.35, y - 0.05, 0.06), (0.36, y - 0.15, 0.02))
+                for y in (-0.3, 0.8)
+            )
+        ),
+    )
+
+
+def wyvern(*extra):
+    """Wings without feathers above four legs."""
+    return creature(
+        ("hips", "", (0, 0.9, 1.3)),
+        *called("spine", "hips", (0, 0.5, 1.35), (0, 0, 1.4), (0, -0.6, 1.4)),
+        *called("neck", "spine 3", (0, -0.85, 1.55), (0, -1.1, 1.8), (0, -1.25, 2.1)),
+        ("head", "neck 3", (0, -1.4, 2.3)),
+        *called("tail", "hips", *((0, 1.2 + 0.35 * k, 1.25 - 0.12 * k) for k in range(7))),
+        *called("wing_L", "spine 3", (0.15, -0.4, 1.5), (0.8, -0.2, 2.0), (1.8, 0, 1.8), (2.6, 0.3, 1.5)),
+        *on_four_legs(
+            ((0.25, -0.65, 1.2), (0.3, -0.5, 0.7), (0.3, -0.65, 0.3), (0.3, -0.7, 0.05)),
+            ((0.3, 0.85, 1.2), (0.3, 0.65, 0.75), (0.3, 0.95, 0.35), (0.3, 0.85, 0.06)),
+        ),
+        *extra,
+    )
+
+
+def hydra():
+    """Three necks side by side."""
+    return wyvern(
+        *called("neck_L", "spine 3", (0.15, -0.85, 1.5), (0.4, -1.1, 1.7), (0.6, -1.25, 1.95)),
+        ("head_L", "neck 3_L", (0.7, -1.4, 2.1)),
+        ("-jaw_L", "head_L", (0.72, -1.6, 2.0)),
+    )
+
+
+def elephant():
+    """Ears and tusks beside its trunk."""
+    return creature(
+        ("hips", "", (0, 1.0, 2.2)),
+        *called("spine", "hips", (0, 0.6, 2.3), (0, 0, 2.4), (0, -0.6, 2.3)),
+        ("neck", "spine 3", (0, -0.9, 2.4)),
+        ("head", "neck", (0, -1.2, 2.5)),
+        *called("trunk", "head", *((0, -1.5 - 0.07 * k, 2.1 - 0.3 * k) for k in range(6))),
+        *row("-tusk_L", "head", (0.2, -1.4, 2.0), (0.25, -1.8, 1.8)),
+        *row("-ear_L", "head", (0.3, -1.1, 2.6), (0.7, -1.0, 2.4)),
+        *called("tail", "hips", (0, 1.2, 2.1), (0, 1.3, 1.7), (0, 1.3, 1.3)),
+        *on_four_legs(
+            ((0.4, -0.7, 2.0), (0.4, -0.65, 1.2), (0.4, -0.7, 0.5), (0.4, -0.8, 0.1)),
+            ((0.4, 0.9, 2.0), (0.4, 0.75, 1.2), (0.4, 0.9, 0.5), (0.4, 0.8, 0.1)),
+        ),
+    )
+
+
+def armed_horse():
+    """A centaur without fingers."""
+    arm = ((0.03, -0.45, 2.2), (0.17, -0.45, 2.15), (0.45, -0.45, 2.15), (0.72, -0.45, 2.15))
+    names = tuple(f"2nd @ {part}" for part in ARM)
+    return creature(
+        ("hips", "", (0, 0.6, 1.3)),
+        *called("spine", "hips", (0, 0.3, 1.35), (0, 0, 1.35), (0, -0.3, 1.35)),
+        *joined("spine 3", ("spine 4", "spine 5"), ((0, -0.45, 1.5), (0, -0.45, 1.8))),
+        *joined(
+            "spine 5", ("spine 6", "neck", "head"), ((0, -0.45, 2.05), (0, -0.45, 2.25), (0, -0.47, 2.35))
+        ),
+        *called("tail", "hips", (0, 0.75, 1.3), (0, 0.9, 1.1), (0, 0.95, 0.8)),
+        *joined("spine 6", names, arm),
+        *on_four_legs(
+            ((0.15, -0.35, 1.2), (0.15, -0.3, 0.75), (0.15, -0.33, 0.35), (0.15, -0.38, 0.06)),
+            ((0.15, 0.55, 1.2), (0.15, 0.45, 0.8), (0.15, 0.65, 0.45), (0.15, 0.6, 0.06)),
+        ),
+    )
+
+
+def insect_legs(parent, *places):
+    """Legs that rise to their knees, each at a place along the body."""
+    return [
+        part
+        for count, (y, spread) in zip(("1st", "2nd", "3rd"), places, strict=False)
+        for part in called(
+            f"{count} @ leg_L", parent, (0.08, y, 0.48), (0.35, spread, 0.6), (0.5, 1.2 * spread, 0.02)
+        )
+    ]
+
+
+def mantis():
+    """Arms on its neck, and four legs that begin at one bone."""
+    return creature(
+        ("hips", "", (0, 0.2, 0.5)),
+        *called("neck", "hips", (0, 0, 0.55), (0, -0.25, 0.8)),
+        ("head", "neck 2", (0, -0.4, 1.0)),
+        *called("tail", "hips", (0, 0.3, 0.5), (0, 0.6, 0.45), (0, 0.9, 0.42)),
+        *insect_legs("hips", (-0.1, -0.3), (0.15, 0.2)),
+        *joined("neck 2", ARM[1:], ((0.06, -0.25, 0.75), (0.12, -0.5, 0.5), (0.12, -0.55, 0.8))),
+    )
+
+
+def ant():
+    """Its head is one bone, with feelers; its abdomen is longer."""
+    return creature(
+        ("hips", "", (0, 0, 0.5)),
+        ("head", "hips", (0, -0.3, 0.52)),
+        *row("-feeler_L", "head", (0.05, -0.4, 0.58), (0.1, -0.55, 0.7), (0.15, -0.7, 0.65)),
+        *called("tail", "hips", (0, 0.15, 0.5), (0, 0.35, 0.53), (0, 0.7, 0.5)),
+        *insect_legs("hips", (-0.12, -0.3), (0, 0.02), (0.12, 0.3)),
+    )
+
+
+def winged_beetle():
+    """Six legs at one bone, and wings above them."""
+    return creature(
+        ("hips", "", (0, 0, 0.5)),
+        *called("wing_L", "hips", (0.05, 0.02, 0.6), (0.4, 0.1, 0.8), (0.9, 0.2, 0.9)),
+        *insect_legs("hips", (-0.12, -0.3), (0, 0.02), (0.12, 0.3)),
+    )

@@ -57,7 +57,7 @@ def way() -> Iterator[float]:
     frame_view(rig)
     yield SHOWN
     _, area, _ = view()
-    sh("xdotool", "mousemove", area.x + area.width // 8, area.height // 2)
+    sh("xdotool", "mousemove", area.x + area.width // 2, area.height // 2)
     yield REDRAW
     photograph("before")
     command()

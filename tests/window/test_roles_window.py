@@ -8,6 +8,7 @@ SCRIPT = "drive_roles.py"
 SIZE = LOW
 ERRORS = ()
 LEG = "rgb(78,212,143)"  # the colour of left legs
+HEAD = "rgb(221,121,205)"  # of the head, at the far end of the figure
 
 
 def test_roles_are_shown_and_nothing_is_made_yet(visit):
@@ -26,6 +27,12 @@ def test_bones_have_the_colours_of_their_roles_as_long_as_the_dialog_is_open(vis
     assert pixels("asked", LEG) > 300
     assert pixels("before", LEG) < 30
     assert pixels("escaped", LEG) < 30
+
+
+def test_the_dialog_stands_beside_the_figure_though_the_pointer_is_on_it(visit):
+    """It covered the bones whose colours it asks to compare."""
+    assert pixels("asked", HEAD) > 30
+    assert pixels("before", HEAD) < 10
 
 
 def test_return_makes_what_is_listed(visit):

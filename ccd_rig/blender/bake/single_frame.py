@@ -119,6 +119,11 @@ class SolvedFrame:
         return frozenset(c for c, state in self._states.items() if state in MET and not lost[0, c])
 
     @property
+    def gave_way(self) -> frozenset[int]:
+        """Places of the constraints that left their targets to help others."""
+        return frozenset(c for c in self.met if self._states[c] == GAVE_WAY)
+
+    @property
     def result(self) -> SolveResult:
         """The solve at full influence, in armature space; its errors are in the order of `constraints`.
 

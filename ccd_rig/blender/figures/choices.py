@@ -16,6 +16,7 @@ class Group(enum.StrEnum):
     HEAD = "head"
     HIPS = "hips"
     TAIL = "tail"
+    TRUNK = "trunk"
     WINGS = "wings"
 
 

@@ -131,11 +131,21 @@ _TOLD_BY: Mapping[Part, tuple[frozenset[Part], tuple[Clue, ...]]] = {
     **dict.fromkeys(FRONT_PARTS, (frozenset(ARM_PARTS + LEG_PARTS), (Clue.ARM, Clue.LEG))),
     Part.HEAD: (frozenset({Part.HEAD, Part.NECK}), (Clue.SKULL, Clue.FACE)),
     Part.TAIL: (frozenset({Part.TAIL}), (Clue.WING,)),  # a shark's ends in a fin
+    Part.TRUNK: (frozenset(), (Clue.TRUNK,)),
     Part.WING: (frozenset({Part.WING, *ARM_PARTS}), (Clue.WING, Clue.ARM)),
     Part.LEG: (frozenset(LEG_PARTS + ARM_PARTS), (Clue.LEG, Clue.ARM)),
 }
 """By part, which parts and words in the names of a limb's bones agree with it."""
-_LIMBS = (ARM_PARTS, LEG_PARTS, FRONT_PARTS, (Part.HEAD,), (Part.TAIL,), (Part.WING,), (Part.LEG,))
+_LIMBS = (
+    ARM_PARTS,
+    LEG_PARTS,
+    FRONT_PARTS,
+    (Part.HEAD,),
+    (Part.TAIL,),
+    (Part.TRUNK,),
+    (Part.WING,),
+    (Part.LEG,),
+)
 
 
 def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:
@@ -181,7 +191,7 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
         if text and role is None:
             raise RigError(
                 f"roles: '{printable(shown(text))}' of '{name}' is no role. Write one such as 'left hand', "
-                "'spine 2', or 'left leg 3:1' for the first bone of the third leg"
+                "'spine 2' or '3rd left leg, bone 2'"
             )
         if role and role != figure.roles.get(name):
             taken = next((bone for bone, each in wanted.items() if each == role), "")

@@ -20,6 +20,8 @@ class Part(enum.StrEnum):
     NECK = "neck"
     HEAD = "head"
     TAIL = "tail"
+    TRUNK = "trunk"
+    """Of an elephant."""
     SHOULDER = "shoulder"
     UPPER_ARM = "upper arm"
     LOWER_ARM = "lower arm"
@@ -68,27 +70,39 @@ class Role:
     # Of the limb on its side, from 0: fingers and toes from the thumb on, legs and wings from front to back.
     number: int = 0
 
+    def limb(self) -> str:
+        """Its limb as text, such as "left upper arm", "spine" or "3rd left finger"."""
+        name = f"{_SIDE_WORDS[self.side]}{self.part}"
+        is_counted = self.number or self.part in _SEVERAL
+        return " ".join((_ordinal(self.number + 1), name)) if is_counted else name
+
     def words(self) -> str:
-        """Role as text, such as "left upper arm", "spine 2" or "left finger 3:2", limb and bone from 1."""
-        side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
-        limb = f"{self.number + 1}:" if self.number else ""
-        count = f" {limb}{self.index + 1}" if self.number or self.index else ""
-        return f"{side}{self.part}{count}"
+        """Role as text, such as "left upper arm", "spine 2" or "3rd left finger, bone 2"."""
+        limb = self.limb()
+        if not self.index:
+            return limb
+        return f"{limb}{', bone' if limb[0].isdigit() else ''} {self.index + 1}"
 
 
-_COUNTS = re.compile(r"(?:([1-9]\d?):)?([1-9]\d{0,2})")
+_SIDE_WORDS = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}
+_SEVERAL = (Part.LEG, Part.FINGER)
+"""Parts of which a side has several limbs; the first is counted too."""
+_ROLE = re.compile(r"(?:([1-9]\d?)[a-z]{2} )?([a-z ]+?)(?: ([1-9]\d{0,2}))?")
+
+
+def _ordinal(count: int) -> str:
+    ending = "th" if count // 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(count % 10, "th")
+    return f"{count}{ending}"
 
 
 def read_role(text: str) -> Role | None:
     """Parse the `words` of a role, in any case; None if they are of no role."""
-    words = text.casefold().split()
-    counts = _COUNTS.fullmatch(words[-1]) if words else None
-    sides = {"left": Side.LEFT, "right": Side.RIGHT}
-    side = sides.get(words[0], Side.MIDDLE) if words else Side.MIDDLE
-    part = " ".join(words[side is not Side.MIDDLE : -1 if counts else None])
+    match = _ROLE.fullmatch(" ".join(text.casefold().split()).replace(", bone", ""))
+    limb, words, bone = match.groups() if match else (None, "", None)
+    side = next(each for each, start in _SIDE_WORDS.items() if words.startswith(start))
+    part = words.removeprefix(_SIDE_WORDS[side])
     if part not in set(Part):
         return None
-    limb, bone = counts.groups() if counts else (None, None)
     return Role(Part(part), side, int(bone or 1) - 1, int(limb or 1) - 1)
 
 

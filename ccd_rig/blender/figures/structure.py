@@ -161,11 +161,13 @@ GROUND = 0.25
 LEAST_LIMB = 0.15
 """Smallest length of a limb, in the figure's size; shorter pairs are ears, eyes, feathers."""
 LEAST_FIN = 0.05
-"""The same of the fins of a body without other limbs."""
+"""The same of legs, which stand, of fins, and of arms of a body on two legs without longer ones."""
 STEEP = 0.6
 """Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
-"""Smallest cosine of the angle to the vertical for a limb in the air with a leg's name."""
+"""Smallest cosine of the angle to the vertical for a limb that hangs in the air."""
+RISE = 0.25
+"""Smallest slope of necks in a pair."""
 ANCHOR = 0.3
 """Largest length of an anchor, from which several limbs begin, in lengths of the limbs."""
 DIGIT = 0.4
@@ -201,6 +203,7 @@ class Limb(NamedTuple):
     bones: tuple[str, ...]  # from the body to the parent of the digits, or to the last bone
     digits: tuple[tuple[str, ...], ...]  # chains of bones beyond
     base: Vector  # head of the first bone
+    tip: Vector  # end of the longest row of bones
     end: Vector  # lowest point
 
     def says(self, clue: Clue) -> bool:
@@ -236,7 +239,10 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
 
 
 def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
-    """Return pairs of limbs that are long enough, in the figure's size, the longest first."""
+    """Return pairs of limbs that stand or are long enough, in the figure's size, the longest first.
+
+    Bones about a face wind back to where they begin.
+    """
     pairs = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
@@ -246,7 +252,8 @@ def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
-                and _limb_length(bones, first) >= least * bones.size
+                and _limb_length(bones, first) >= (LEAST_FIN if _stands(bones, limb) else least) * bones.size
+                and (limb.tip - limb.base).length >= LEAST_FIN * bones.size
             ]
     return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
 
@@ -296,6 +303,44 @@ def is_arm(bones: Skeleton, limb: Limb) -> bool:
     return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
 
 
+def _is_ahead(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a limb begins before or behind all legs."""
+    ways = [leg.base.dot(bones.along) for leg in legs]
+    way = limb.base.dot(bones.along)
+    return bool(max(min(ways) - way, way - max(ways)) > CLOSE * bones.size)
+
+
+def _is_neck(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a pair are necks beside the middle one: from where legs begin they rise ahead."""
+    way = limb.tip - limb.base
+    rises = way.z > RISE * abs(way.dot(bones.along))
+    return rises and limb.root in {leg.root for leg in legs} and _is_ahead(bones, limb, legs)
+
+
+def _is_fore_arm(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
+    """Whether a limb is an arm by its place ahead of legs: beside them, or below a head."""
+    if not limb.root or len(limb.bones) + bool(limb.digits) < 3 or not _is_ahead(bones, limb, legs):
+        return False
+    top = bones.places[main_chain(bones, limb.root, is_middle=True)[-1]]
+    return limb.root in {leg.root for leg in legs} or bool(top.z > bones.places[limb.root].z)
+
+
+def _is_arched(bones: Skeleton, legs: Sequence[Limb]) -> bool:
+    """Whether all legs rise from one bone to their knees, as an insect's or a machine's do."""
+    rises = [bones.places[limb.bones[1]].z > limb.base.z for limb in legs]
+    return len({limb.root for limb in legs}) == 1 and all(rises)
+
+
+def _is_upright(bones: Skeleton, limb: Limb) -> bool:
+    """Whether the middle bones about the root of a limb rise, so that it is an arm rather than a fin."""
+    if not limb.root:
+        return False
+    above = bones.tree.bones[limb.root].parent
+    first = above if bones.is_middle(above) else limb.root
+    way = bones.places[main_chain(bones, limb.root, is_middle=True)[-1]] - bones.places[first]
+    return bool(way.z > UPRIGHT * abs(way.dot(bones.along)))
+
+
 def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
     """Measure ground and size without wings, which may hang lower than feet."""
     firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
@@ -315,15 +360,22 @@ def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     """Return limbs that stand on the ground, or lead down and have legs' names."""
     legs = []
     for limb in pairs:
-        height = max(limb.base.z - bones.ground, 0.1 * bones.size)
-        stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
-        down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
-        if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
+        if _stands(bones, limb) or (_hangs(limb) and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             legs.append(limb)
     if len(legs) == 1 and not legs[0].says(Clue.LEG):
         arms = legs[0].says(Clue.ARM) or not _is_steep(bones, legs[0])
         return [] if arms else legs
     return legs
+
+
+def _stands(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb leads down to the ground."""
+    height = max(limb.base.z - bones.ground, 0.1 * bones.size)
+    return limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
+
+
+def _hangs(limb: Limb) -> bool:
+    return limb.base.z - limb.tip.z >= DOWN * (limb.base - limb.tip).length
 
 
 def _is_steep(bones: Skeleton, limb: Limb) -> bool:
@@ -357,7 +409,8 @@ def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
     digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
     points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
     end = min(points, key=lambda point: point.z)
-    return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
+    tip = bones.ends[main_chain(bones, first)[-1]]
+    return Limb(parent, tuple(path), tuple(digits), bones.places[first], tip, end)
 
 
 def _path(bones: Skeleton, first: str) -> list[str]:
@@ -409,10 +462,15 @@ def main_chain(bones: Skeleton, name: str, is_middle: bool = False) -> tuple[str
 BESIDE = 0.25
 """Largest difference in height of ancestors of the hips that belong to the body, in the hips' height."""
 LEAST_TAIL = 0.08
-"""Smallest length of a tail, in the figure's size."""
+"""Smallest length of a tail and a proboscis, in the figure's size."""
+FLEXIBLE = 4
+"""Smallest number of a proboscis' bones; a jaw or a beak has fewer."""
 STEP = 0.01
 """Largest distance of heads that coincide, in the figure's size."""
 LONGER = 1.05
+"""Largest length of a mark, in the length of the bone before it."""
+BREAK = 0.5
+"""Smallest break of a row of bones: radians of a bend, and the logarithm of a change in length."""
 LEVEL = 0.5
 """Smallest run over rise from hips to head by which the front is told."""
 STEEPEST = 0.4
@@ -429,35 +487,41 @@ class Trunk(NamedTuple):
     neck: tuple[str, ...]  # from the spine to the head
     head: str  # by its name or a face, or else the last bone
     tail: tuple[str, ...]  # from the hips
+    proboscis: tuple[str, ...]  # an elephant's, from the head
     front: Vector  # horizontal unit vector that the figure faces
 
 
-def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
+def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None, arms: Sequence[Limb] = ()) -> Trunk:
     """Divide the middle bones into hips, spine, neck, head and tail.
 
     Args:
         hind: pair of limbs at the hips, or None.
         fore: pair of limbs at the chest, or None.
+        arms: pairs of arms, beyond which the neck may go on.
     """
     chest = fore.root if fore else ""
-    finned = fore if fore and not hind and not is_arm(bones, fore) else None
+    finned = fore if fore and not hind and fore not in arms else None
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
     loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
     spine = loins
     if chest and chest != hips:
         spine = tuple(bones.tree.between(hips, chest)) if hips else (chest,)
+    if above := max((bones.tree.path(chest, limb.root) for limb in arms if chest), key=len, default=[]):
+        spine += tuple(above[1:])  # a centaur's
+        chest = above[-1]
     if head := named_head(bones, (chest, hips)):
         below = {*spine, *bones.tree.ancestors(hips)}
         above = [name for name in bones.tree.ancestors(head) if name not in below]
         beyond = tuple(above[::-1])
     else:
         behind = _swept(bones, finned) if finned else ()
-        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
+        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips, arms)
         head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
     body = [hips, *spine] if finned else [hips, *loins]
     tail = _tail(bones, body, {*spine, *beyond}.difference(loins))
-    return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
+    front = _front(bones, hind, fore, head, hips)
+    return Trunk(hips, spine, neck, head, tail, _proboscis(bones, head, front), front)
 
 
 def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
@@ -468,8 +532,8 @@ def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
-    """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
+def with_neck(bones: Skeleton, legs: Sequence[Limb], arms: Sequence[Limb], middle: Trunk) -> Trunk:
+    """The trunk of a body on many legs, with a head that a name, a face or a neck tells; else without.
 
     A neck rises from the body, and its end leads away from that; the end of a scorpion's tail leads back.
     Of several such rows it is the one that leads to the usual front, or away from a row that does not rise.
@@ -479,16 +543,29 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
     if head := named_head(bones, body):
         return middle._replace(head=head)
     ahead = usual_front(bones)
+    beside = [
+        child
+        for name in body
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
+    ]
+    long = [(child, *_beyond(bones, (), child, arms)) for child in beside]
+    faces = [row[: place + 1] for row in long for place in (_face(bones, row, arms),) if place >= 0]
+    if len(faces) == 1:  # with jaws or feelers
+        run = float((bones.places[faces[0][-1]] - bones.places[body[0]]).dot(ahead))
+        return middle._replace(
+            neck=faces[0][:-1],
+            head=faces[0][-1],
+            tail=_tail(bones, body, {*faces[0]}),
+            front=ahead * math.copysign(1.0, run),
+        )
     rows = [
         _Row(
             row, way.z, float(way.dot(ahead)), float((bones.ends[row[-1]] - bones.places[row[-2]]).dot(ahead))
         )
-        for name in body
-        for child in bones.tree.children[name]
-        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
-        if len(row := (child, *_beyond(bones, (), child))) > 1
-        if bones.reaches[child] >= LEAST_TAIL * bones.size
-        for way in (bones.ends[row[-1]] - bones.places[child],)
+        for row in long
+        if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size
+        for way in (bones.ends[row[-1]] - bones.places[row[0]],)
     ]
     necks = [row for row in rows if row.rise > LEVEL * abs(row.run) and row.end * row.run > 0.0]
     if not necks:
@@ -498,14 +575,25 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
             ahead *= -math.copysign(1.0, row.run)
         return middle._replace(head="", neck=(), tail=tail, front=ahead)
     row = max(necks, key=lambda row: (row.run > 0.0, bones.reaches[row.bones[0]]))
-    last, before = (_bone_length(bones, row.bones, name) for name in (row.bones[-1], row.bones[-2]))
-    marks_end = len(row.bones) > 2 and last <= LONGER * before
-    head = row.bones[-2 if marks_end else -1]
+    head = _head(bones, row.bones)
     return middle._replace(
         neck=row.bones[: row.bones.index(head)],
         head=head,
         tail=_tail(bones, body, {*row.bones}),
         front=ahead * math.copysign(1.0, row.run),
+    )
+
+
+def _face(bones: Skeleton, row: Sequence[str], arms: Sequence[Limb]) -> int:
+    """Place of the first bone of a row with bones at its sides that are no arms; -1 for none."""
+    shoulders = {limb.root for limb in arms}
+    return next(
+        (
+            place
+            for place, name in enumerate(row)
+            if name not in shoulders and not all(map(bones.is_middle, bones.tree.children[name]))
+        ),
+        -1,
     )
 
 
@@ -577,8 +665,11 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
     return head if head and head not in above and bones.is_middle(head) else ""
 
 
-def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
+def _beyond(
+    bones: Skeleton, trunk_bones: tuple[str, ...], chest: str, arms: Sequence[Limb]
+) -> tuple[str, ...]:
     """Row of middle bones from the chest on, up to the parent of ears, eyes and jaws."""
+    shoulders = {limb.root for limb in arms}
     row: list[str] = []
     name = chest
     while name:
@@ -588,8 +679,9 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
             if bones.is_middle(child)
             and child not in trunk_bones
             and (bones.places[child] - bones.places[name]).length > STEP * bones.size
+            and (not row or _goes_on(bones, name, child))
         ]
-        if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
+        if row and name not in shoulders and not all(map(bones.is_middle, bones.tree.children[name])):
             break
         name = max(further, key=lambda child: bones.reaches[child], default="")
         if name:
@@ -597,23 +689,24 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
     return tuple(row)
 
 
-def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
-    """Longest bone after the first of a neck; the first of two equal ones, as the second marks its end."""
-    best = ""
-    for place, name in enumerate(beyond):
-        if place == 0 and len(beyond) > 1:
-            continue
-        if not best or _bone_length(bones, beyond, name) > LONGER * _bone_length(bones, beyond, best):
-            best = name
-    return best
+def _goes_on(bones: Skeleton, name: str, child: str) -> bool:
+    """Whether a child starts about where a bone ends, if that is known; a face hangs beside a head."""
+    start, end, head = bones.places[name], bones.ends[name], bones.places[child]
+    return end == start or (head - end).length <= 0.5 * (head - start).length
 
 
-def _bone_length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
-    """Distance from a bone's head to the next head of a chain; the bone's length for the last."""
-    place = chain.index(name) + 1
-    bone = bones.tree.bones[name]
-    end = bones.places[chain[place]] if place < len(chain) else Vector(bone.tail)
-    return (end - bones.places[name]).length
+def _head(bones: Skeleton, neck: Sequence[str]) -> str:
+    """Last bone of a neck, or the one before if the last only marks its end; empty for no bones.
+
+    The mark of a head goes straight on and is no longer than the head. A head breaks the series of a neck.
+    """
+    if len(neck) > 2:
+        points = [*(bones.places[name] for name in neck[-3:]), bones.ends[neck[-1]]]
+        before, head, mark = (b - a for a, b in pairwise(points))
+        is_mark = mark.length <= LONGER * head.length and head.angle(mark, 0.0) < IN_LINE
+        if is_mark and before.angle(head) + abs(math.log(head.length / before.length)) > BREAK:
+            return neck[-2]
+    return neck[-1] if neck else ""
 
 
 def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
@@ -633,6 +726,21 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
             break
     long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
     return max(long, key=lambda row: bones.reaches[row[0]], default=())
+
+
+def _proboscis(bones: Skeleton, head: str, front: Vector) -> tuple[str, ...]:
+    """Longest row of middle bones that leads ahead of a head; empty for a short one, and for a face."""
+    rows = [
+        row
+        for child in (bones.tree.children[head] if head else ())
+        if bones.is_middle(child)
+        and len(row := main_chain(bones, child, is_middle=True)) >= FLEXIBLE
+        and _face(bones, row, ()) < 0
+        and not any(words.says(name, clue) for name in row for clue in (Clue.FACE, Clue.HAIR))
+        and bones.reaches[child] >= LEAST_TAIL * bones.size
+        and (bones.ends[row[-1]] - bones.places[head]).dot(front) > 0.0
+    ]
+    return max(rows, key=lambda row: bones.reaches[row[0]], default=())
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
@@ -777,26 +885,31 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         and limb not in wings
         and (not head or not bones.tree.is_below(limb.root, head) or limb.says(Clue.ARM))
     ]
-    arms = [limb for limb in free if is_arm(bones, limb)]
     if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
-        legs, free, arms = free, [], []
-    if len(legs) > 2:
-        middle = with_neck(bones, legs, trunk(bones, legs[0], None))
-        roles = _many_legs(bones, legs, middle)
-        arms += [limb for limb in free if limb not in arms and limb.root == legs[0].root]
-        return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
-    if len(legs) == 2:
+        legs, free = free, []
+    if len(legs) > 1:
+        necks = [limb for limb in free if not is_arm(bones, limb) and _is_neck(bones, limb, legs)]
+        free = [limb for limb in free if limb not in necks]
+        arms = [limb for limb in free if is_arm(bones, limb) or _is_fore_arm(bones, limb, legs)]
+        beside = [limb for limb in free if limb not in arms and not _is_ahead(bones, limb, legs)]
+        wings += [limb for limb in beside if limb.root in body_of_legs(bones, legs)]
+        if len(legs) > 2 or _is_arched(bones, legs):
+            middle = with_neck(bones, legs, arms, trunk(bones, legs[0], None))
+            roles = _many_legs(bones, legs, middle)
+            roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
+            return Kind.MANY_LEGS, roles | _necks(bones, necks, middle)
         hind, fore = _hind_and_fore(bones, legs)
-        middle = trunk(bones, hind, fore)
+        middle = trunk(bones, hind, fore, arms)
         roles = _trunk_roles(middle)
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, LEG_PARTS, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
+        roles |= _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
+        return Kind.QUADRUPED, roles | _necks(bones, necks, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], free, wings)
-    if arms:
-        middle = trunk(bones, None, arms[0])
+    if arms := [limb for limb in free if is_arm(bones, limb) or _is_upright(bones, limb)]:
+        middle = trunk(bones, None, arms[0], arms)
         flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
         roles = _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
         return Kind.FISH if flukes else Kind.HUMAN, roles
@@ -815,21 +928,33 @@ def _fish(bones: Skeleton, fins: Sequence[Limb]) -> tuple[Kind, dict[str, Role]]
 def _two_legs(
     bones: Skeleton, legs: Limb, arms: Sequence[Limb], wings: Sequence[Limb]
 ) -> tuple[Kind, dict[str, Role]]:
-    fore = max(arms or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
-    middle = trunk(bones, legs, fore)
+    front = _front(bones, legs, None, "", "")
+    if not arms and not wings:
+        arms = [limb for limb in limbs(bones, LEAST_FIN) if limb != legs and _is_chest(bones, limb)]
+    # Wings begin behind arms, on the back.
+    first = max((limb.base.dot(front) for limb in arms), default=0.0) - CLOSE * bones.size
+    ahead = [limb for limb in arms if is_arm(bones, limb) or limb.base.dot(front) >= first]
+    wings = [*wings, *(limb for limb in arms if limb not in ahead)]
+    fore = max(ahead or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
+    middle = trunk(bones, legs, fore, ahead)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
     roles |= _leg_roles(bones, legs, left, LEG_PARTS, middle.front)
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
-    upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
-    if not upright and not (fore and fore in arms and is_arm(bones, fore)):
-        return Kind.BIRD, roles | _wings(bones, [*arms, *wings], middle)
-    arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
-    roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
+    upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (ahead or not wings)
+    if not upright and not (fore and fore in ahead and (is_arm(bones, fore) or _hangs(fore))):
+        return Kind.BIRD, roles | _wings(bones, [*ahead, *wings], middle)
+    roles |= _arms(bones, ahead, middle) | _wings(bones, wings, middle)
     feet = [bones.places[name].z for name, role in roles.items() if role == Role(Part.FOOT, Side.LEFT)]
     flat = not feet or feet[0] - bones.ground < ANKLE * (legs.base.z - bones.ground)
     return Kind.HUMAN if upright and flat else Kind.BIPED, roles
+
+
+def _is_chest(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb of three bones or more hangs below a neck and a head."""
+    is_long = len(limb.bones) + bool(limb.digits) > 2
+    return is_long and bool(limb.root) and len(main_chain(bones, limb.root, is_middle=True)) > 2
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
@@ -876,6 +1001,7 @@ def _trunk_roles(middle: Trunk) -> dict[str, Role]:
         _row_roles(Part.TAIL, middle.tail)
         | _row_roles(Part.SPINE, middle.spine)
         | _row_roles(Part.NECK, middle.neck)
+        | _row_roles(Part.TRUNK, middle.proboscis)
     )
     roles |= {middle.head: Role(Part.HEAD)} if middle.head else {}
     return roles | ({middle.hips: Role(Part.HIPS)} if middle.hips else {})
@@ -1027,4 +1153,18 @@ def _wings(bones: Skeleton, others: Sequence[Limb], middle: Trunk) -> dict[str, 
         tip = max(rows, key=lambda row: bones.reaches[row[0]], default=())
         row = _row_roles(Part.WING, (*limb.bones, *tip), number=number)
         roles |= _both(bones, row, _left(bones, middle.front))
+    return roles
+
+
+def _necks(bones: Skeleton, necks: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
+    """Return roles of necks and heads beside the middle ones, the innermost pair first."""
+    roles: dict[str, Role] = {}
+    across = bones.halves.across
+    ordered = sorted(necks, key=lambda limb: abs(limb.base.dot(across)))
+    for number, limb in enumerate(ordered):
+        row = main_chain(bones, limb.bones[0])
+        head = _head(bones, row)
+        neck = _row_roles(Part.NECK, row[: row.index(head)], number=number)
+        sided = neck | {head: Role(Part.HEAD, number=number)}
+        roles |= _both(bones, sided, _left(bones, middle.front))
     return roles

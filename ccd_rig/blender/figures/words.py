@@ -75,6 +75,8 @@ class Clue(enum.Enum):
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
     SKULL = r"skull|cranium"
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
+    HAIR = r"hair|mane|crest|forelock|pony.*"
+    TRUNK = r"trunk|proboscis"
     FEATHER = r".*feathers?|plumes?"
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
     ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|claws?|pincers?|pedipalps?"

@@ -213,7 +213,7 @@ def _differences(pose_bone: bpy.types.PoseBone, constraint: Any, animated: set[s
 
 HINGES = {
     *(Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN, Part.FINGER, Part.TOE, Part.FRONT_TOE),
-    *(Part.LEG, Part.TAIL, Part.WING),
+    *(Part.LEG, Part.TAIL, Part.TRUNK, Part.WING),
 }
 """Parts of a figure whose bones may be hinges; the remaining joints have three axes."""
 MOST = 4000

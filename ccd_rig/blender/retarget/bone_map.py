@@ -30,7 +30,7 @@ LEGS = (
 )
 THIGHS = {leg[0] for leg in LEGS}
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
-ROWS = {Part.SPINE, Part.NECK, Part.TAIL}
+ROWS = {Part.SPINE, Part.NECK, Part.TAIL, Part.TRUNK}
 """Parts with different numbers of bones in figures: bones correspond by their fraction of the row."""
 FROM_THE_END = {Part.SHOULDER}
 """Parts whose last bones correspond if there are several."""

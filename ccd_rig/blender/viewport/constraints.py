@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+import enum
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from math import cos, pi, sin
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
@@ -30,13 +32,21 @@ from .sketch import Sketch
 SLACK = 1e-4  # fraction of a chain's length by which a target may be too far and still counts as reachable
 
 
+class Outcome(enum.Enum):
+    """How a constraint ends in a solve."""
+
+    MET = enum.auto()
+    GAVE_WAY = enum.auto()  # left its target to help others
+    MISSED = enum.auto()
+
+
 class Reach(NamedTuple):
     """Effector and target of a constraint, world space."""
 
     end: Vector  # the effector
     target: Vector  # the point to reach
     # Metres by which the target is out of reach of the chain; 0 within reach, and if the length of the chain
-    # or the place of its root may change.
+    # or the place of its root may change, as where the body helps.
     gap: float
 
     @property
@@ -96,7 +106,9 @@ def is_planted(constraint: Any) -> bool:
 
 
 def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether bones of a chain can shift, or the chain includes the root bone of planted bones."""
+    """Whether bones of a chain can shift or the body above helps, or it has the root bone of planted ones."""
+    if armature_object.ccd_rig.body_helps and chain[-1].parent is not None:
+        return True
     if any(any(bone.ccd_rig.use_slide) or len(bone.ccd_rig.coupled_offsets) for bone in chain):
         return True
     plants = [row for row in armature_object.ccd_rig.constraints if row.kind == PLANT and row.enabled]
@@ -126,14 +138,14 @@ def sketch_rows(
     armature_object: bpy.types.Object,
     shown: Container[str],
     in_words: Callable[[float], str],
-    missed: Container[int] = (),
+    outcomes: Mapping[int, Outcome] = MappingProxyType({}),
 ) -> None:
     """Draw the enabled constraints of an armature.
 
     Args:
         shown: names of the visible bones.
         in_words: formats a length in metres in the scene's units.
-        missed: indices of the constraints that miss their goals in the present pose.
+        outcomes: {index of a constraint: how it ended in the shown pose}; empty if no solve is shown.
     """
     active = constraint_list.active(armature_object)
     if active is not None:
@@ -148,12 +160,16 @@ def sketch_rows(
             _sketch_plant(sketch, tip, is_planted(row), alpha)
         reach = reach_of(armature_object, row)
         if reach is not None:
-            words = ""
-            if reach.gap > 0.0:
+            outcome, words = outcomes.get(place), ""
+            is_off = outcome is not None and reach.deviation > tolerance
+            if reach.gap > 0.0 and outcome in (None, Outcome.MISSED):
                 words = f"{in_words(reach.gap)} out of reach"
-            elif place in missed and reach.deviation > tolerance:
+            elif is_off and outcome is Outcome.MISSED:
                 words = f"{in_words(reach.deviation)} off"
-            _sketch_reach(sketch, reach, DASH * _length(tip), alpha, words)
+            elif is_off and outcome is Outcome.GAVE_WAY:
+                words = f"gives way by {in_words(reach.deviation)}"
+            is_missed = bool(words) and outcome is not Outcome.GAVE_WAY
+            _sketch_reach(sketch, reach, DASH * _length(tip), alpha, words, is_missed)
 
 
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
@@ -164,13 +180,13 @@ def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, s
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
 
 
-def _sketch_reach(sketch: Sketch, reach: Reach, dash: float, alpha: float, words: str) -> None:
-    warning = sketch.palette.warning
-    sketch.dotted(
-        (reach.end, reach.target), dash, (*(warning if words else sketch.palette.chain), alpha), LINE
-    )
+def _sketch_reach(
+    sketch: Sketch, reach: Reach, dash: float, alpha: float, words: str, is_missed: bool
+) -> None:
+    colour = sketch.palette.warning if is_missed else sketch.palette.chain
+    sketch.dotted((reach.end, reach.target), dash, (*colour, alpha), LINE)
     if words:
-        sketch.label(reach.target, reach.end, words, (*warning, 1.0))
+        sketch.label(reach.target, reach.end, words, (*colour, 1.0))
 
 
 def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alpha: float) -> None:

@@ -152,13 +152,16 @@ COLOURS: Mapping[Part, Opaque] = MappingProxyType(
         **dict.fromkeys(FRONT_PARTS, _FRONT_LEG),
         Part.HIPS: (1.0, 0.85, 0.2),
         Part.HEAD: (0.95, 0.35, 0.75),
-        Part.TAIL: (0.35, 0.65, 1.0),
+        **dict.fromkeys((Part.TAIL, Part.TRUNK), (0.35, 0.65, 1.0)),
         Part.WING: (0.9, 0.9, 0.9),
     }
 )
 """Colours of parts of a figure, the same for both sides."""
 OTHER_COLOUR: Opaque = (0.65, 0.65, 0.5)
-NAMED = (Part.HIPS, Part.HEAD, Part.HAND, Part.FOOT, Part.FRONT_FOOT, Part.TAIL, Part.WING, Part.LEG)
+NAMED = (
+    *(Part.HIPS, Part.HEAD, Part.HAND, Part.FOOT, Part.FRONT_FOOT),
+    *(Part.TAIL, Part.TRUNK, Part.WING, Part.LEG),
+)
 """Parts whose first bone is labelled."""
 
 
@@ -177,7 +180,7 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
         ends = world @ bone.head, world @ bone.tail
         sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
         if role.part in NAMED and role.index == 0:
-            sketch.label(ends[1], ends[0], role.words(), (*colour, 1.0))
+            sketch.label(ends[1], ends[0], role.limb(), (*colour, 1.0))
 
 
 dialog_roles: dict[str, Mapping[str, str]] = {}

@@ -213,9 +213,9 @@ def test_a_spider_by_its_legs(ext, pairs):
     told = {back[name]: words for name, words in words_of(figure).items()}
     assert figure.kind == "many-legged animal"
     assert told["body"] == "hips"
-    assert told["leg0_0.L"] == "left leg"
-    assert told["leg0_3.R"] == "right leg 4"
-    assert told[f"leg{pairs - 1}_0.L"] == f"left leg {pairs}:1"
+    assert told["leg0_0.L"] == "1st left leg"
+    assert told["leg0_3.R"] == "1st right leg, bone 4"
+    assert told[f"leg{pairs - 1}_0.L"] == {3: "3rd left leg", 4: "4th left leg"}[pairs]
     assert sum(" leg" in words for words in told.values()) == pairs * 8
 
 

@@ -34,8 +34,10 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     told = words_of(figure)
     assert figure.kind == "many-legged animal"
     assert (told["Body"], told["Head"]) == ("hips", "head")
-    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == ["left leg", *(f"left leg {n}:1" for n in (2, 3, 4))]
-    assert told["LegD_4_R"] == "right leg 4:4"
+    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == [
+        f"{n} left leg" for n in ("1st", "2nd", "3rd", "4th")
+    ]
+    assert told["LegD_4_R"] == "4th right leg, bone 4"
     assert sum(" leg" in words for words in told.values()) == 32
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
 
@@ -50,7 +52,7 @@ def test_a_neck_on_many_legs_is_told_by_its_rise(ext, front, tail):
     assert figure.bones("neck") == ("n_1", "n_2", "n_3")
     assert figure.bones("head") == ("n_4",)
     assert figure.bones("tail") == (("t_1", "t_2", "t_3") if tail else ())
-    assert words_of(figure)["r_1_L"] == "left leg"  # the foremost pair
+    assert words_of(figure)["r_1_L"] == "1st left leg"  # the foremost pair
 
 
 TURNS = [Matrix.Rotation(math.radians(angle), 3, "Z") for angle in (0.0, 90.0, 180.0, 270.0)]
@@ -71,8 +73,8 @@ def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
     bones, back = rest_of(roles, creatures.scorpion(), named=False)
     told = {back[name]: words for name, words in words_of(roles.recognise(turned(bones, turn))).items()}
     assert [told[f"Tail_{k}"] for k in (1, 2, 3, 4)] == ["tail", "tail 2", "tail 3", "tail 4"]
-    assert told["Leg0_1_L"] == "left leg"  # the foremost pair
-    assert "head" not in told.values()
+    assert told["Leg0_1_L"] == "1st left leg"  # the foremost pair
+    assert told["Head"] == "head"  # it has pincers and feelers
 
 
 @pytest.mark.parametrize("turn", TURNS)
@@ -98,7 +100,7 @@ def test_flippers_shorter_than_flukes(ext, turn, named):
         assert figure.kind == "fish"
         assert (told["base"], told["torso_1"], told["tail_3"]) == ("hips", "spine", "tail 3")
         assert (told["flipper_2_L"], told["flipper_1_R"]) == ("left wing 2", "right wing")
-        assert told.get("fluke_2_L") == (None if left_out else "left wing 2:2")
+        assert told.get("fluke_2_L") == (None if left_out else "2nd left wing, bone 2")
         assert told["head"] == "head"
 
 
@@ -203,11 +205,11 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             "centaur",
             "quadruped",
             {
-                "Hand_L": "left hand 2:1",
-                "UpperArm_R": "right upper arm 2:1",
+                "Hand_L": "2nd left hand",
+                "UpperArm_R": "2nd right upper arm",
                 "Front_Leg_Ankle_L": "left front foot",
                 "Back_Leg_Ankle_R": "right foot",
-                "Finger2_1_L": "left finger",
+                "Finger2_1_L": "1st left finger",
             },
         ),
         (
@@ -215,9 +217,9 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             "human",
             {
                 "Upper_Hand_L": "left hand",
-                "Lower_Hand_R": "right hand 2:1",
-                "Lower_ForeArm_L": "left lower arm 2:1",
-                "Lower_Finger0_1_L": "left finger 6:1",
+                "Lower_Hand_R": "2nd right hand",
+                "Lower_ForeArm_L": "2nd left lower arm",
+                "Lower_Finger0_1_L": "6th left finger",
             },
         ),
         (
@@ -236,11 +238,15 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             {
                 "Pincer_1_L": "left upper arm",
                 "Antenna_1_L": None,
-                "Leg3_3_L": "left leg 4:3",
+                "Leg3_3_L": "4th left leg, bone 3",
                 "Tail_4": "tail 4",
             },
         ),
-        ("hexapod", "many-legged animal", {"limb0_1_L": "left leg", "limb2_3_R": "right leg 3:3"}),
+        (
+            "hexapod",
+            "many-legged animal",
+            {"limb0_1_L": "1st left leg", "limb2_3_R": "3rd right leg, bone 3"},
+        ),
         (
             "machine",
             "quadruped",
@@ -357,6 +363,41 @@ def test_who_stands_upright_on_toes_is_no_human(ext):
     assert figure.kind == "two-legged animal"
     assert figure.bones("foot", "L") == ("Leg_Ankle_L",)
     assert figure.bones("hand", "L") == ("Arm_3_L",)
+
+
+NAMELESS = {
+    creatures.ogre: "human",
+    creatures.fairy: "human",
+    creatures.lamia: "human",
+    creatures.ostrich: "bird",
+    creatures.tyrant: "two-legged animal",
+    creatures.giraffe: "quadruped",
+    creatures.giraffe_with_an_end: "quadruped",
+    creatures.crocodile: "quadruped",
+    creatures.wyvern: "quadruped",
+    creatures.hydra: "quadruped",
+    creatures.elephant: "quadruped",
+    creatures.armed_horse: "quadruped",
+    creatures.mantis: "many-legged animal",
+    creatures.ant: "many-legged animal",
+    creatures.winged_beetle: "many-legged animal",
+}
+
+
+@pytest.mark.parametrize("make", NAMELESS)
+def test_roles_of_creatures_without_names(ext, make):
+    """Each bone is called by its role here, and nothing of that is told."""
+    figure, told = told_of(ext, make(), named=False)
+    wanted = {}
+    for bone in make():
+        words, _, side = bone.name.partition("_")
+        if words.startswith("-"):
+            continue
+        if side:
+            words = (words if "@" in words else f"@ {words}").replace("@", {"L": "left", "R": "right"}[side])
+        wanted[bone.name] = words
+    assert figure.kind == NAMELESS[make]
+    assert told == wanted
 
 
 def untold(ext, rig):

@@ -118,8 +118,7 @@ def test_fingers_that_have_numbers_only(ext):
         bones.append(hand._replace(name=f"finger{number}-1.L", parent=hand.name, head=start, tail=end))
     told = words_of(recognise(ext, bones))
     assert [told[f"finger{number}-1.L"] for number in range(1, 6)] == [
-        "left finger",
-        *(f"left finger {number}:1" for number in range(2, 6)),
+        f"{count} left finger" for count in ("1st", "2nd", "3rd", "4th", "5th")
     ]
 
 
@@ -133,8 +132,8 @@ def test_a_thumb_is_the_first_finger(ext):
     )
     fingers = hand._replace(name="LeftHandFinger1", parent=base.name)
     told = words_of(recognise(ext, [*bones, base, fingers, thumb]))
-    assert told["LThumb"] == "left finger"
-    assert (told["LeftFingerBase"], told["LeftHandFinger1"]) == ("left finger 2:1", "left finger 2:2")
+    assert told["LThumb"] == "1st left finger"
+    assert (told["LeftFingerBase"], told["LeftHandFinger1"]) == ("2nd left finger", "2nd left finger, bone 2")
 
 
 def test_the_figure_of_the_same_bones_is_recognised_once(ext, monkeypatch):

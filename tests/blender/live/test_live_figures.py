@@ -69,6 +69,12 @@ def test_a_head_that_is_dragged_is_followed_while_the_hips_give_way(ext, live):
         head = in_world(rig)["head"].translation
         assert (head - target_in_world(rows["head"]).translation).length < REACHED
     assert states["spine.001"] == states["tail.005"] == "GAVE_WAY"
+    outcomes = live.preview_of(rig).outcomes
+    assert {name: outcomes[names.index(name)].name for name in ("head", "spine.001", "tail.005")} == {
+        "head": "MET",
+        "spine.001": "GAVE_WAY",
+        "tail.005": "GAVE_WAY",
+    }
     assert max(apart(a, b) for a, b in pairwise(shown)) < 10.0
 
 

@@ -286,7 +286,7 @@ def test_an_update_says_what_is_wrong_and_shows_again_what_is_right(rig, live):
     row.target.location.x -= 0.1
     assert max(abs(a - b) for a, b in zip(shows(rig), (0.0, 0.0, 4.0), strict=True)) < SHOWN
     assert "Weight is nan" in live.preview_of(rig).notes()[0]
-    assert live.preview_of(rig).missed == frozenset()
+    assert live.preview_of(rig).outcomes == {}
     row.weight = 1.0
     row.target.location.x -= 0.1
     assert off(rig) < REACHED
@@ -296,13 +296,13 @@ def test_an_update_says_what_is_wrong_and_shows_again_what_is_right(rig, live):
 def test_what_is_missed_is_known_while_targets_move(rig, live):
     target = rig.ccd_rig.constraints[0].target
     bpy.ops.ccd_rig.live()
-    for x, missed in ((1.0, ()), (5.0, (0,)), (6.0, (0,)), (1.2, ())):
+    for x, outcome in ((1.0, "MET"), (5.0, "MISSED"), (6.0, "MISSED"), (1.2, "MET")):
         target.location.x = x
         rigs.update()
-        assert live.preview_of(rig).missed == frozenset(missed)
+        assert {c: each.name for c, each in live.preview_of(rig).outcomes.items()} == {0: outcome}
     target.location.x, rig.ccd_rig.constraints[0].influence = 5.0, 0.0
     rigs.update()
-    assert live.preview_of(rig).missed == frozenset()
+    assert live.preview_of(rig).outcomes == {}
 
 
 def test_rigs_that_hang_on_one_another_are_up_to_date(rig, live):

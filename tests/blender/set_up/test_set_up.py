@@ -415,6 +415,22 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
         ),
         ("naga", {"Body_1": 1, "Head": 4, "Arm_3_L": 3, "Tail_8": 8}),
         ("crab", {"Body": 1, "Pincer_L": 4, **{f"Leg{leg}_3_L": 3 for leg in range(4)}}),
+        (
+            "hydra",
+            {
+                "hips": 1,
+                "head": 7,
+                "head_L": 4,
+                "tail 7": 7,
+                "wing 4_L": 4,
+                "front toe_L": 4,
+                "toe_L": 4,
+            },
+        ),
+        (
+            "elephant",
+            {"hips": 1, "head": 5, "trunk 6": 6, "tail 3": 3, "front toe_L": 4, "toe_L": 4},
+        ),
     ],
 )
 def test_creatures_get_their_rows_and_a_bake_leaves_their_pose(make, rows):
@@ -471,9 +487,10 @@ def test_one_of_a_group_is_told_in_the_singular(ext):
         plan.Group.FEET: ["b"],
         plan.Group.WINGS: ["c", "d"],
         plan.Group.HEAD: ["e"],
+        plan.Group.TAIL: ["f", "g"],
     }
     made = plan.SetUpResult(plan.Kind.HUMAN, "", rows=rows, poles=1)
-    assert made.words() == "Human: 1 hand, 1 foot, 2 wings, head, 1 pole"
+    assert made.words() == "Human: 1 hand, 1 foot, 2 wings, head, 2 tails, 1 pole"
 
 
 def test_a_figure_that_has_all_targets_says_how_to_make_them_anew(ext):

@@ -198,6 +198,7 @@ def test_a_rig_that_nothing_tells_is_set_up_by_roles(ext):
         ({"nothing": "head"}, "roles: there is no bone 'nothing'"),
         ({"toe_L": "left wheel"}, "roles: 'left wheel' of 'toe.L' is no role"),
         ({"toe_L": "left foot 0"}, "is no role"),
+        ({"toe_L": "left leg 3:1"}, "Write one such as 'left hand', 'spine 2' or '3rd left leg, bone 2'"),
         ({"toe_L": "left hand", "shin_L": "Left Hand"}, "roles: 'toe.L' and 'shin.L' are both"),
     ],
 )
@@ -217,6 +218,25 @@ def test_the_words_of_a_role_are_read_back(ext, kind):
     figure = ext.module("ccd_rig.blender.figures.recognition").roles_of(rigs.metarig(kind))
     assert {name: role.read_role(each.words().upper()) for name, each in figure.items()} == dict(figure)
     assert len({each.words() for each in figure.values()}) == len(figure)
+
+
+@pytest.mark.parametrize(
+    ("words", "role"),
+    [
+        ("1st left leg", ("leg", "L", 0, 0)),
+        ("4th left leg, bone 3", ("leg", "L", 2, 3)),
+        ("12th right leg, bone 21", ("leg", "R", 20, 11)),
+        ("22nd right leg", ("leg", "R", 0, 21)),
+        ("left wing 3", ("wing", "L", 2, 0)),
+        ("2nd left wing, bone 3", ("wing", "L", 2, 1)),
+        ("2nd tail", ("tail", "", 0, 1)),
+    ],
+)
+def test_a_limb_of_several_has_its_count_in_front(ext, words, role):
+    module = ext.module("ccd_rig.blender.figures.role")
+    made = module.Role(module.Part(role[0]), module.Side(role[1]), *role[2:])
+    assert made.words() == words
+    assert module.read_role(words) == made
 
 
 def test_a_guess_says_what_there_is_and_makes_nothing(ext):

@@ -96,10 +96,12 @@ def test_no_gap_is_told_where_bones_shift_or_feet_carry_the_root(ext, rows, rig)
     assert reach_of(ext, rig, row).gap > 0.0
 
 
-def sketched_rows(ext, rig, shown=None):
+def sketched_rows(ext, rig, shown=None, outcome=""):
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
     shown = {bone.name for bone in rig.pose.bones} if shown is None else shown
-    ext.module("ccd_rig.blender.viewport.constraints").sketch_rows(sketch, rig, shown, "{:.2f} m".format)
+    module = ext.module("ccd_rig.blender.viewport.constraints")
+    outcomes = {0: module.Outcome[outcome]} if outcome else {}
+    module.sketch_rows(sketch, rig, shown, "{:.2f} m".format, outcomes)
     return sketch
 
 
@@ -117,6 +119,34 @@ def test_out_of_reach_is_red_with_the_distance(ext, rig):
     sketch = sketched_rows(ext, rig)
     assert red in colours_of(sketch)
     assert [label.words for label in sketch.labels] == ["2.00 m out of reach"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "place", "words", "is_red"),
+    [
+        ("MET", (0.0, 0.0, 5.0), [], False),
+        ("MISSED", (0.0, 0.0, 5.0), ["2.00 m out of reach"], True),
+        ("MISSED", (0.0, 0.0, 2.0), ["1.00 m off"], True),
+        ("MISSED", (0.0, 0.0, 3.0), [], False),
+        ("GAVE_WAY", (0.0, 0.0, 5.0), ["gives way by 2.00 m"], False),
+        ("GAVE_WAY", (0.0, 0.0, 3.0), [], False),
+    ],
+)
+def test_a_shown_solve_says_what_is_missed(ext, rig, outcome, place, words, is_red):
+    red = ext.module("ccd_rig.blender.viewport.sketch").Palette().warning
+    reach_row(ext, rig, place)
+    sketch = sketched_rows(ext, rig, outcome=outcome)
+    assert [label.words for label in sketch.labels] == words
+    assert (red in colours_of(sketch)) == is_red
+
+
+def test_where_the_body_helps_only_a_solve_tells_what_is_out_of_reach(ext, rig):
+    """A chain without a bone above it has no body."""
+    row = reach_row(ext, rig, (0.0, 0.0, 5.0))
+    row.chain_length, rig.ccd_rig.body_helps = 2, True
+    assert reach_of(ext, rig, row).gap == 0.0
+    row.chain_length = 0
+    assert reach_of(ext, rig, row).gap > 0.0
 
 
 def test_hidden_bones_and_constraints_that_are_off_show_nothing(ext, rig):
