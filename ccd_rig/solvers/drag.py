@@ -280,6 +280,7 @@ class Drag:
     Attributes:
         skeleton: the joints.
         pose: at the press.
+        support: what the centre of mass stays above; None: it may go anywhere.
     """
 
     def __init__(
@@ -339,7 +340,7 @@ class Drag:
         near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
-        self._support, self._near = support, near
+        self.support, self._near = support, near
         self._springs: dict[tuple[bool, bool], PoseSearch] = {}  # by whether they balance, and comfort
         self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
@@ -388,8 +389,8 @@ class Drag:
             length = goal.chain_length and goal.chain_length + 1
             goals.append(replace(goal, joint=spring.name, offset=Vector(), chain_length=length))
         goals += self._holds
-        if has_balance and self._support is not None:
-            goals.append(BalanceGoal(self._centre, self._support.axes))
+        if has_balance and self.support is not None:
+            goals.append(BalanceGoal(self._centre, self.support.axes))
         made = PoseSearch(Skeleton(joints), goals, replace(settings, comfort=comfort))
         return self._springs.setdefault((has_balance, comfort), made)
 
@@ -437,6 +438,14 @@ class Drag:
         """Points of the grabs in the pose at the press, in model space."""
         return tuple(goal.target for goal in self._pulls)
 
+    def places(self, pose: Pose) -> tuple[Vector, ...]:
+        """Points of the grabs in a pose, in model space."""
+        transforms = forward_kinematics(self.skeleton, pose)
+        return tuple(
+            transforms[self.skeleton.index(goal.joint)].point(goal.effector(self.skeleton))
+            for goal in self._pulls
+        )
+
     @property
     def movable(self) -> tuple[int, ...]:
         """Indices of the joints that may move."""
@@ -474,17 +483,17 @@ class Drag:
         ]
         targets = [*stored_targets(eased), *self._targets[len(pulls) :]]
         search, count = self._search, len(self.skeleton)
-        if self._support is None:
+        if self.support is None:
             solved = search.solve(*reference, targets, reference, self._starts(search))
         else:
             solved = self._pull_softly(targets)
         pose = Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
-        if self._support is not None:
+        if self.support is not None:
             # An inequality: a goal only where the pose would come near the support's edge or leave it.
             centre = centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose))
-            above = self._support.eased(centre, self._centre)
+            above = self.support.eased(centre, self._centre)
             if (above - centre).length > self._near:
-                balance = BalanceGoal(above, self._support.axes)
+                balance = BalanceGoal(above, self.support.axes)
                 goals.append(balance)
                 solved = self._pull_softly([*targets, *stored_targets([balance])], has_balance=True)
                 pose = Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
