@@ -188,7 +188,7 @@ class Session:
         if self._turned and result.pose is not self._drag.pose:
             pose = self._beside_turned(pose)
         if self._shifted:  # controls of pulled IK limbs
-            # Blender's IK stretches a limb as far as the pointer has moved: with a balance it stays as solved.
+            # With a balance they stay as solved: Blender's IK would stretch limbs to the pointer.
             places = self._drag.places(result.pose) if self._drag.support else points
             translations = list(pose.translations)
             for j, grab in self._shifted.items():

@@ -831,9 +831,7 @@ def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin, kind):
         ((), "hand_ik.L", 0.8, 0.02),  # beyond reach: Blender's IK would stretch the arm
     ],
 )
-def test_balance_holds_where_constraints_hang_limbs_on_the_body(
-    ext, begin, human, by_fk, pulled, side, most
-):
+def test_balance_holds_where_constraints_hang_limbs_on_the_body(ext, begin, human, by_fk, pulled, side, most):
     """Limbs by IK or FK. The centre is that of the bones that deform, as Blender shows them."""
     rig, armature = with_feet_pinned(human, by_fk), ext.module("ccd_rig.blender.rig.armature")
     lengths = armature.mass_lengths(rig.data)
