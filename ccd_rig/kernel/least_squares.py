@@ -88,11 +88,11 @@ LEAST_DAMPING = 1e-12
 """Least damping of each step: dependent rows leave the system solvable."""
 CONVEX = 1e-3
 """Least cosine between a step and the change of the gradient along it."""
-LEAST_SLIDE = 1e-3
+LEAST_SLIDE = 1e-4
 """Radians of a step towards the reference below which a pose counts as the nearest."""
 RETURN_PART = 0.1
 """Largest return to the goals, in parts of a slide's step: the range of the linear model."""
-FLAT = 1e-7
+FLAT = 1e-9
 """Least gain of a step, in parts of the departure."""
 SETTLES = 60
 """Most of Newton's steps towards the least error."""

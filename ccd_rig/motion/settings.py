@@ -159,7 +159,8 @@ class WalkSettings:
     steepest: float = ranged(math.radians(35.0), 0.0, math.radians(80.0))
     clearance: float = ranged(0.03, 0.0, 1.0)
     adjust: float = ranged(0.2, 0.0, 0.5)
-    extension: float = ranged(RetargetSettings.extension, 0.5, 1.0)
+    # 1 - `soft_reach.SOFTNESS`: at 0.995 a fox's elbow snaps straight, by 1.4 times the cycle's largest turn.
+    extension: float = ranged(0.98, 0.5, 1.0)
     thresholds: ContactThresholds = RetargetSettings.thresholds
 
     def __post_init__(self) -> None:

@@ -35,11 +35,11 @@ NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
 SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
-FORCE = 60.0
+FORCE = 45.0
 """Largest force of a pull with a support: square departure, square radians per length of the longest chain.
 
 Without it a hand to the side turned a knee by 40 times what the move explains, and a pulled head the spine by
-56 times. Now it is 3.4 and 1.2 times. At 100 it is 3.9, at 30 2.3, but a lifted foot stays behind by 3 mm.
+56 times. Now it is 3.4 and 1.0 times. At 60 it is 3.8. At half of it a lifted foot stays behind by 3 mm.
 """
 COMPLIANCE = 1e-3
 """Compliance of a pull's spring by which its force is measured."""
@@ -280,6 +280,7 @@ class Drag:
     Attributes:
         skeleton: the joints.
         pose: at the press.
+        support: what the centre of mass stays above; None: it may go anywhere.
     """
 
     def __init__(
@@ -336,10 +337,11 @@ class Drag:
         self._pulls, self._holds = tuple(pulls), tuple(holds)
         goals = [*pulls, *holds]
         self._targets = stored_targets(goals)
-        near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
+        self._reach = reach_of_goals(skeleton, goals)
+        near = max(NEAR * self._reach, SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
-        self._support, self._near = support, near
+        self.support, self._near = support, near
         self._springs: dict[tuple[bool, bool], PoseSearch] = {}  # by whether they balance, and comfort
         self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
@@ -388,16 +390,42 @@ class Drag:
             length = goal.chain_length and goal.chain_length + 1
             goals.append(replace(goal, joint=spring.name, offset=Vector(), chain_length=length))
         goals += self._holds
-        if has_balance and self._support is not None:
-            goals.append(BalanceGoal(self._centre, self._support.axes))
-        made = PoseSearch(Skeleton(joints), goals, replace(settings, comfort=comfort))
+        if has_balance and self.support is not None:
+            goals.append(BalanceGoal(self._centre, self.support.axes))
+        made = PoseSearch(Skeleton(joints), goals, replace(settings, comfort=comfort), reach=self._reach)
         return self._springs.setdefault((has_balance, comfort), made)
 
-    def _solve_sprung(self, search: PoseSearch, targets: Sequence[Array]) -> tuple[Solved, list[float]]:
-        """Solve with springs; their lengths are in those of the longest chain."""
-        solved = search.solve(*self._slack, targets, self._slack, self._starts(search))
-        shifts = solved.translations[0, len(self.skeleton) :].tolist()
-        return solved, [math.hypot(*shift) / self._longest for shift in shifts]
+    def _solve_sprung(
+        self, targets: Sequence[Array], comfort: bool, mobility: Mapping[int, float]
+    ) -> tuple[Solved, BalanceGoal | None]:
+        """Solve with springs, and again with a balance where the pose would come near the support's edge.
+
+        Args:
+            mobility: of springs, by joint; others have the first one.
+
+        Returns:
+            The pose, and the balance that acts.
+        """
+        balance, start = None, self._slack
+        while True:
+            search = self._sprung(balance is not None, comfort)
+            if mobility:
+                search = search.with_mobility(mobility)
+            solved = search.solve(*start, targets, self._slack, self._starts(search))
+            if balance is not None or self.support is None:
+                return solved, balance
+            centre = centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, self._pose_of(solved)))
+            above = self.support.eased(centre, self._centre)
+            if (above - centre).length <= self._near:
+                return solved, None
+            balance = BalanceGoal(above, self.support.axes)
+            targets = [*targets, *stored_targets([balance])]
+            start = solved.rotations, solved.translations
+
+    def _pose_of(self, solved: Solved) -> Pose:
+        """The solved pose, without springs."""
+        count = len(self.skeleton)
+        return Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
 
     @cached_property
     def _slack(self) -> tuple[Array, Array]:
@@ -407,35 +435,40 @@ class Drag:
         turns[..., 0] = 1.0
         return np.concatenate((rotations, turns), axis=1), np.concatenate((translations, shifts), axis=1)
 
-    @cached_property
-    def _longest(self) -> float:
-        """The length of the longest chain with springs."""
-        search = self._sprung(has_balance=False, comfort=self._search.settings.comfort)
-        return reach_of_goals(search.skeleton, search.goals)
-
-    def _pull_softly(self, targets: Sequence[Array], has_balance: bool = False) -> Solved:
-        """Solve with pulls of at most `FORCE`, inside comfort where that is enough.
+    def _pull_softly(self, targets: Sequence[Array]) -> tuple[Solved, BalanceGoal | None]:
+        """Solve with pulls of at most `FORCE` above the support, inside comfort where that is enough.
 
         Compliances are those with which springs of that force would be as long as the first ones become
-        (iteratively reweighted least squares).
+        (iteratively reweighted least squares). Both times the balance is an inequality, so that it sets in
+        without a jump.
+
+        Returns:
+            The pose, and the balance that acts.
         """
-        soft = self._sprung(has_balance, self._search.settings.comfort)
-        solved, lengths = self._solve_sprung(soft, targets)
-        if soft.regions is not None and 2.0 * max(lengths) > FORCE * COMPLIANCE:
-            soft = self._sprung(has_balance, comfort=False)
-            solved, lengths = self._solve_sprung(soft, targets)
-        if any(lengths):
-            mobility = {
-                len(self.skeleton) + n: min(max(math.sqrt(2.0 * length / FORCE), STIFFEST), 1.0)
-                for n, length in enumerate(lengths)
-            }
-            solved, _ = self._solve_sprung(soft.with_mobility(mobility), targets)
-        return solved
+        comfort, count = self._search.regions is not None, len(self.skeleton)
+        while True:
+            solved, balance = self._solve_sprung(targets, comfort, {})
+            lengths = [math.hypot(*shift) / self._reach for shift in solved.translations[0, count:].tolist()]
+            if comfort and 2.0 * max(lengths) > FORCE * COMPLIANCE:
+                comfort = False
+                continue
+            if not any(lengths):
+                return solved, balance
+            mobilities = [min(max(math.sqrt(2.0 * each / FORCE), STIFFEST), 1.0) for each in lengths]
+            return self._solve_sprung(targets, comfort, dict(enumerate(mobilities, count)))
 
     @property
     def starts(self) -> tuple[Vector, ...]:
         """Points of the grabs in the pose at the press, in model space."""
         return tuple(goal.target for goal in self._pulls)
+
+    def places(self, pose: Pose) -> tuple[Vector, ...]:
+        """Points of the grabs in a pose, in model space."""
+        transforms = forward_kinematics(self.skeleton, pose)
+        return tuple(
+            transforms[self.skeleton.index(goal.joint)].point(goal.effector(self.skeleton))
+            for goal in self._pulls
+        )
 
     @property
     def movable(self) -> tuple[int, ...]:
@@ -473,21 +506,13 @@ class Drag:
             for goal, start, reach in zip(pulls, self.starts, self._reaches, strict=True)
         ]
         targets = [*stored_targets(eased), *self._targets[len(pulls) :]]
-        search, count = self._search, len(self.skeleton)
-        if self._support is None:
+        search = self._search
+        if self.support is None:
             solved = search.solve(*reference, targets, reference, self._starts(search))
         else:
-            solved = self._pull_softly(targets)
-        pose = Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
-        if self._support is not None:
-            # An inequality: a goal only where the pose would come near the support's edge or leave it.
-            centre = centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose))
-            above = self._support.eased(centre, self._centre)
-            if (above - centre).length > self._near:
-                balance = BalanceGoal(above, self._support.axes)
-                goals.append(balance)
-                solved = self._pull_softly([*targets, *stored_targets([balance])], has_balance=True)
-                pose = Pose.of_arrays(solved.rotations[0, :count], solved.translations[0, :count])
+            solved, balance = self._pull_softly(targets)
+            goals += [balance] if balance is not None else []
+        pose = self._pose_of(solved)
         errors = measure_goals(self.skeleton, goals, *placed_joints(self.skeleton, pose))
         status = STATUSES[solved.statuses[0]]
         if all(search.settings.in_tolerances(error) <= 1.0 for error in errors):

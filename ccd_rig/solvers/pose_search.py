@@ -134,6 +134,7 @@ class PoseSearch:
         settings: SolverSettings,
         joints: Collection[int] | None = None,
         limb_goals: Sequence[Goal] | None = None,
+        reach: float | None = None,
     ) -> None:
         """Prepare goals.
 
@@ -141,11 +142,13 @@ class PoseSearch:
             goals: at least one.
             joints: indices of joints that may move; None: all that serve a goal.
             limb_goals: see `problem_tables`.
+            reach: the unit of length by which shifts count beside turns; None: `reach_of_goals`.
 
         Raises:
             InvalidInput: names the goal that does not fit the skeleton.
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
+        self._reach = reach
         self._seconds = USUAL  # of the last solves, each
         self.limb_goals = None if limb_goals is None else tuple(limb_goals)
         self._limb_key = None if limb_goals is None else goals_key(limb_goals)
@@ -395,6 +398,7 @@ class PoseSearch:
                 self.movable,
                 settings.comfort,
                 self._limb_key,
+                self._reach,
             )
             self._problems[in_regions] = self.skeleton.shape.computed_once(key, _Problems)
         problems = self._problems[in_regions]
@@ -408,7 +412,7 @@ class PoseSearch:
             problems.tables = problem_tables(
                 skeleton, self.goals, limits, self.movable, self.tolerances, regions, self.limb_goals
             )
-            problems.reach = reach_of_goals(skeleton, self.goals)
+            problems.reach = self._reach or reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, problems.reach, settings.position_tolerance, settings.angle_tolerance)
         return pool, made
 
@@ -439,7 +443,7 @@ class _Problems:
     # Those that no thread uses, by angle tolerance.
     idle: dict[float, list[Problem]] = field(default_factory=dict)
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
-    reach: float = 1.0  # see `reach_of_goals`
+    reach: float = 1.0  # see `PoseSearch`
 
 
 def shared_search(

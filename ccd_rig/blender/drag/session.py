@@ -187,10 +187,12 @@ class Session:
         pose = result.pose if self._joined is None else self._joined.read(result.pose)
         if self._turned and result.pose is not self._drag.pose:
             pose = self._beside_turned(pose)
-        if self._shifted:  # controls of pulled IK limbs, as the pointer has moved
+        if self._shifted:  # controls of pulled IK limbs
+            # With a balance they stay as solved: Blender's IK would stretch limbs to the pointer.
+            places = self._drag.places(result.pose) if self._drag.support else points
             translations = list(pose.translations)
             for j, grab in self._shifted.items():
-                shift = points[grab] - self._drag.starts[grab]
+                shift = places[grab] - self._drag.starts[grab]
                 rest = self._reading.skeleton.joints[j].rest_rotation
                 translations[j] = translations[j] + rest.inverted() @ shift
             pose = Pose(pose.rotations, tuple(translations))

@@ -409,6 +409,14 @@ def test_beyond_what_balance_allows_poses_go_on_evenly(way):
     assert largest_turn(going, places) < 2.5
 
 
+@pytest.mark.parametrize("way", [(0.0, 1.0, -0.3), (0.3, 1.0, 0.5)])
+def test_small_steps_turn_joints_by_as_much_less(way):
+    """Where poses end short of the nearest one, or the balance sets in with a jump, turns stay as large."""
+    going = mast_over_a_narrow_support()
+    coarse, fine = ([going.starts[0] + 0.02 * k / n * Vector(way) for k in range(1, 30 * n)] for n in (1, 8))
+    assert 8.0 * largest_turn(going, fine) < 1.25 * largest_turn(going, coarse)
+
+
 def test_with_a_support_joints_leave_their_comfort_for_a_pull_that_needs_it():
     skeleton = heavy_star()
     pose = Pose.rest(skeleton)
