@@ -817,7 +817,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "vectors": draw.normal(size=(angles, 3)),
         "rotated": np.zeros((angles, 3)),
     }
-    swept, placed = _motion(draw, rng), _targets(draw)
+    swept, placed = _motion(draw, rng), _placed_targets(draw)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
@@ -890,7 +890,7 @@ MOTION_ARRAYS = {
 """The entry points for frames of a motion, with the names of their arguments in `_motion`."""
 
 
-def _targets(draw: np.random.Generator) -> dict[str, Any]:
+def _placed_targets(draw: np.random.Generator) -> dict[str, Any]:
     """Matrices of targets, and constraints that use them."""
     frames, matrices, count = (int(draw.integers(0, most)) for most in (4, 5, 6))
     ends = (-1, matrices), (-1, matrices), (0, 3), (0, 3), (0, 2)
