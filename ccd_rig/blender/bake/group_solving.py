@@ -6,6 +6,7 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
@@ -66,20 +67,19 @@ def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         (R,) or, where it is constant, (1,).
     """
-    if (worlds == worlds[:1]).all():
+    if len(worlds) > 1 and (worlds == worlds[:1]).all():
         worlds = worlds[:1]
-    sizes = np.array([_largest_stretch(tuple(map(tuple, world))) for world in worlds.tolist()])
-    wrong = ~(np.isfinite(sizes) & (sizes > 0.0))
-    if wrong.any():
-        frame = frames[int(np.argmax(wrong))]
-        raise RigError(f"frame {frame:.7g}: the armature object has a scale of 0: give it another scale")
-    return sizes
+    sizes = [_largest_stretch(world.tobytes()) for world in worlds]
+    for frame, size in zip(frames.tolist(), sizes, strict=False):
+        if not 0.0 < size < math.inf:
+            raise RigError(f"frame {frame:.7g}: the armature object has a scale of 0: give it another scale")
+    return np.array(sizes)
 
 
 @lru_cache(maxsize=16)
-def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
+def _largest_stretch(world: bytes) -> float:
     """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
-    return float(np.linalg.norm(np.array(rows), ord=2))
+    return float(np.linalg.norm(np.frombuffer(world).reshape(3, 3), ord=2))
 
 
 @dataclass
@@ -109,6 +109,7 @@ class Batch:
     # By row and constraint with an influence below 1, the distance that the body leaves, armature space.
     left: dict[int, dict[int, float]] = field(default_factory=dict)
     alone: JointPoses | None = None  # poses without the body's help, while it helps; else None
+    _places: dict[Group, Rows] = field(default_factory=dict, repr=False)  # see `places_of`
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -185,22 +186,20 @@ class Batch:
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
 
-    def joints_of(self, group: Group) -> tuple[int, ...]:
-        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
-        skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
-        if any(constraint.kind.balances for constraint in constraints):
-            return tuple(range(len(skeleton)))
-        tips = tuple([constraint.tip for constraint in constraints])
-
-        def joints() -> tuple[int, ...]:
-            return tuple(sorted({j for tip in tips for j in skeleton.chain(tip)}))
-
-        return skeleton.original.computed_once(("joints", tips), joints)
-
     def places_of(self, group: Group) -> Rows:
-        """`joints_of` as an array."""
-        joints = self.joints_of(group)
-        return self.skeleton.original.computed_once(("places", joints), lambda: np.array(joints))
+        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
+        if group not in self._places:
+            skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
+            tips = tuple([constraint.tip for constraint in constraints])
+            balances = any(constraint.kind.balances for constraint in constraints)
+
+            def joints() -> Rows:
+                chains = {j for tip in tips for j in skeleton.chain(tip)}
+                return np.arange(len(skeleton)) if balances else np.array(sorted(chains))
+
+            key = "places", tips, balances
+            self._places[group] = skeleton.original.computed_once(key, joints)
+        return self._places[group]
 
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
@@ -590,8 +589,8 @@ def _neighbours(every: Array, period: int, frames: Array) -> tuple[Rows, Rows, R
 def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
     """The rows of a batch as shares of a group; most batches have one."""
     members, constraints = batch.active_of(group), batch.constraints
-    involved = batch.joints_of(group)
-    joints, skeleton = batch.places_of(group), batch.skeleton.part(involved)
+    joints = batch.places_of(group)
+    skeleton = batch.skeleton.part(joints.tolist())
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     at_rows = [lengths]
     for c in members:
@@ -674,7 +673,7 @@ class _Plan:
         def made() -> _Plan:
             return cls._made(group, batch, joints, skeleton, help, wanted)
 
-        if any([c in wanted.keyed or batch.constraints[c].kind.balances for c in members]):
+        if any(c in wanted.keyed or batch.constraints[c].kind.balances for c in members):
             return made()
         made_with = batch.sharper, settings.solver, settings.error_reduction
         return skeleton.computed_once(("plan", group, members, constraints, help, made_with), made)
@@ -806,7 +805,7 @@ class _Share:
             moving: joints, in the batch's skeleton, that carry none of the chains.
         """
         constraints, plan, soft = self.batch.constraints, self.plan, self.plan.soft
-        if not any([constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft]):
+        if not any(constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
             return {}
         heads, frames = self._transforms()
         carried = {place for place, j in enumerate(plan.joints.tolist()) if j in moving}
@@ -884,7 +883,7 @@ class _Share:
         batch, plan, goals = self.batch, self.plan, len(self.plan.placed)
         batch.rotations[self.places] = solved.rotations
         batch.translations[self.places] = solved.translations
-        batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
+        batch.iterations = max(batch.iterations, *solved.steps.tolist())
         distances = solved.distances[:, :goals]
         off = distances > self.tolerances[:, None]
         off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
@@ -893,13 +892,13 @@ class _Share:
             batch.states[k].update(met)
             if batch.smoothed[k]:
                 batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != plan.members]
-        for place in np.flatnonzero(off.any(axis=1)).tolist():
+        for place in off.any(axis=1).nonzero()[0].tolist():
             ended = STATUSES[solved.statuses[place]].name
             missed = [c for (c, _), is_off in zip(plan.placed, off[place], strict=True) if is_off]
             batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended))
         for c, limb in self.limbs.items():
             self._judge_eased(c, limb, off, distances)
-        for place in np.flatnonzero(apart > UNCHANGED).tolist():
+        for place in (apart > UNCHANGED).nonzero()[0].tolist():
             smoothed = SmoothedGroup(plan.members, float(apart[place]))
             batch.smoothed[int(self.rows[place])].append(smoothed)
 
