@@ -193,7 +193,7 @@ class Preview:
         """Indices of the constraints that miss their goals in the shown pose."""
         if self.sample is None or self.solved is None:
             return frozenset()
-        return frozenset((self.sample.influences[0] > 0.0).nonzero()[0].tolist()) - self.solved.met
+        return frozenset(self.sample[0].active) - self.solved.met
 
     def notes(self) -> tuple[str, ...]:
         """Messages to the user about the shown pose."""
