@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import bpy
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..skeleton.kinematics import forward_kinematics
@@ -34,7 +34,7 @@ from .properties.active_rig import with_settings
 from .registration import Handlers
 from .rig import clamps
 from .rig.rotation_modes import foreach
-from .scene.evaluation import FrameReader, FrameSample, present
+from .scene.evaluation import FrameReader, Samples, present
 from .scene.ground import PresentGround
 from .scene.isolation import is_isolated
 from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
@@ -176,7 +176,7 @@ class Preview:
     """State of a live armature."""
 
     set_up: SetUp | None = None  # None until an update needs it, after `forget`, and while there are errors
-    sample: FrameSample | None = field(default=None, repr=False)  # input of the shown pose, if one is shown
+    sample: Samples | None = field(default=None, repr=False)  # input of the shown pose, if one is shown
     ground: PresentGround = field(default_factory=PresentGround)  # below planted bones, if they lie on it
     # The shown pose; None if none is shown, or no constraint has influence.
     solved: SolvedFrame | None = field(default=None, repr=False)
@@ -194,7 +194,7 @@ class Preview:
         """{index of a constraint with influence: how it ended in the shown pose}."""
         if self.sample is None or self.solved is None:
             return {}
-        outcomes = dict.fromkeys(self.sample.active, Outcome.MISSED)
+        outcomes = dict.fromkeys(self.sample[0].active, Outcome.MISSED)
         outcomes |= dict.fromkeys(self.solved.met, Outcome.MET)
         return outcomes | dict.fromkeys(self.solved.gave_way, Outcome.GAVE_WAY)
 
@@ -231,14 +231,15 @@ def bones_ahead(
     """
     sample, solved = preview.sample, preview.solved
     wanted = set(names)
-    if sample is None or solved is None or wanted.isdisjoint(sample.reading.bones):
+    if sample is None or solved is None or wanted.isdisjoint(sample.rig.layout.names):
         return {}
-    transforms = forward_kinematics(sample.reading.skeleton, solved.pose)
+    reading, world = sample.rig.reading(0), Matrix(sample.worlds[0].tolist())
+    transforms = forward_kinematics(reading.skeleton, solved.pose)
     evaluated = armature_object.evaluated_get(depsgraph).pose.bones
     return {
-        (armature_object, name): sample.matrix_world
+        (armature_object, name): world
         @ Matrix.LocRotScale(at.translation, at.rotation, evaluated[name].matrix.to_scale())
-        for name, at in zip(sample.reading.bones, transforms, strict=True)
+        for name, at in zip(reading.bones, transforms, strict=True)
         if name in wanted
     }
 
@@ -284,19 +285,18 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
-    samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
-    sample, ground = samples[0], preview.ground
+    sample, ground = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)]), preview.ground
     lies = any(each.kind.plants and each.on_ground for each in set_up.ready.constraints)
     is_moved = lies and ground.look(armature_object, depsgraph)
     if preview.sample is not None and not is_moved and _is_same(sample, preview.sample):
         return False
     solved, values = None, dict[clamps.Place, clamps.Values]()
-    if sample.active:
+    if (sample.influences > 0.0).any():
         solved = single_frame.solve_sample(
             armature_object,
             armature_object.evaluated_get(depsgraph),
             set_up.ready,
-            samples,
+            sample,
             set_up.settings,
             lambda _points, _room: ground.ground,
         )
@@ -319,11 +319,11 @@ def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
                 )
 
 
-def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
+def _clamp_values(sample: Samples, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
     """Values of the clamps that show a solved frame."""
-    names = sample.reading.bones
+    names, rotations = sample.rig.layout.names, solved.motion.keyed.rotations[0].tolist()
     values: dict[clamps.Place, clamps.Values] = {
-        (names[j], clamps.ROTATION): clamps.rotation_clamp(solved.pose.rotations[j]) for j in solved.rotated
+        (names[j], clamps.ROTATION): clamps.rotation_clamp(Quaternion(rotations[j])) for j in solved.rotated
     }
     for j, location in solved.located.items():
         values[names[j], clamps.LOCATION] = tuple(np.float32(location).tolist())
@@ -335,16 +335,17 @@ def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
     return [(bone.name, clamps.kind_of(clamp)) for bone, clamp in clamps.clamps_of(armature_object)]
 
 
-def _is_same(sample: FrameSample, other: FrameSample) -> bool:
+def _is_same(sample: Samples, other: Samples) -> bool:
     """Whether two samples lead to the same pose. Stored curves of a bake depend on the frame number."""
-    return (
-        sample.frame == other.frame
-        and (sample.reading is other.reading or sample.reading == other.reading)
-        and sample.matrix_world == other.matrix_world
-        and sample.targets == other.targets
-        and sample.influences == other.influences
-        and sample.unplanted == other.unplanted
-    )
+    pairs = zip(_numbers_of(sample), _numbers_of(other), strict=True)
+    is_moved = sample.rig is not other.rig and sample.rig.reading(0) != other.rig.reading(0)
+    return not is_moved and all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def _numbers_of(sample: Samples) -> list[Any]:
+    """Arrays of a sample, without the bones."""
+    unplanted = [] if sample.unplanted is None else [sample.unplanted]
+    return [sample.frames, sample.worlds, sample.influences, *sample.targets[:5], *unplanted]
 
 
 # The previews, and Blender's handlers -----------------------------------------------------------------------
@@ -471,7 +472,7 @@ def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.typ
     changed = False
     targets: _Targets = {}
     for armature_object in armature_objects:
-        rows = armature_object.ccd_rig.constraints
+        rows = armature_object.ccd_rig.constraints if len(armature_objects) > 1 else ()
         bones = {(row.target, row.target_bone) for row in rows}
         bones |= {(row.pole_target, row.pole_bone) for row in rows}
         targets[armature_object] = {(target, bone) for target, bone in bones if target is not None and bone}

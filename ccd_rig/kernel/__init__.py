@@ -14,6 +14,7 @@ from .loading import load
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("elementary", ("atan2", "cos", "sin")),
     ("geometry", ("write_locations", "write_rotated", "write_rotations", "write_units")),
+    ("targets", ("TARGET_WIDTH", "USE_WIDTH", "write_targets")),
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),

@@ -17,7 +17,6 @@ cdef Quaternion conjugate(Quaternion q) noexcept nogil
 cdef Quaternion multiply(Quaternion a, Quaternion b) noexcept nogil
 cdef Quaternion unit(Quaternion q) noexcept nogil
 cdef double size_of(Quaternion q) noexcept nogil
-cdef Quaternion normalised(Quaternion q) noexcept nogil
 cdef Quaternion opposite(Quaternion q) noexcept nogil
 @cython.locals(sizes_x=double, sizes_y=double, sizes_z=double, largest=double, q=Quaternion)
 cdef Quaternion rotation_to(Vector x, Vector y, Vector z) noexcept nogil

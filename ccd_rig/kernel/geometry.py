@@ -86,12 +86,6 @@ def size_of(q):
     return sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z)
 
 
-def normalised(q):
-    """`q` with length 1; each component is divided, as in `maths.batch.unit`."""
-    size = size_of(q)
-    return Quaternion(q.w / size, q.x / size, q.y / size, q.z / size)
-
-
 def opposite(q):
     """The same rotation with the other sign."""
     return Quaternion(-q.w, -q.x, -q.y, -q.z)
@@ -115,7 +109,7 @@ def rotation_to(x, y, z):
     if 1.0 + sizes_z - trace > largest:
         largest = 1.0 + sizes_z - trace
         q = Quaternion(x.y - y.x, x.z + z.x, z.y + y.z, largest)
-    q = normalised(q)
+    q = unit(q)
     return opposite(q) if q.w < 0.0 else q
 
 

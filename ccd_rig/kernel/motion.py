@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 
 from .elementary import atan2
-from .geometry import conjugate, multiply, normalised, opposite, size_of
+from .geometry import conjugate, multiply, opposite, size_of, unit
 from .plain import Quaternion, nogil
 
 UNFIT = "kernel: the arrays do not fit the motion"
@@ -60,7 +60,7 @@ def carry_departures(base, moves, joints, rows, turned, carried):
             for m in range(joints.shape[0]):
                 if moves[rows[r], m] != 0:
                     q = multiply(rotation_in(base, rows[r], joints[m]), rotation_in(turned, r, m))
-                    put_rotation(carried, r, joints[m], normalised(q))
+                    put_rotation(carried, r, joints[m], unit(q))
 
 
 def sweep_departures(turned, moves, before, after, smoothness, rows, swept):
@@ -102,7 +102,7 @@ def sweep_departures(turned, moves, before, after, smoothness, rows, swept):
                     q.y + relaxation * (best.y - q.y),
                     q.z + relaxation * (best.z - q.z),
                 )
-                put_rotation(swept, r, m, normalised(q))
+                put_rotation(swept, r, m, unit(q))
 
 
 def write_largest_angles(a, b, largest):

@@ -817,7 +817,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "vectors": draw.normal(size=(angles, 3)),
         "rotated": np.zeros((angles, 3)),
     }
-    swept = _motion(draw, rng)
+    swept, placed = _motion(draw, rng), _placed_targets(draw)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
@@ -833,6 +833,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
                 units,
                 located,
                 carried,
+                placed,
                 swept,
             ):
                 _spoil_array(rng, group, spoilt)
@@ -852,6 +853,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.write_units, units, ("units",)),
         (kernel.write_rotated, carried, ("rotated",)),
         (kernel.write_locations, located, ("locations",)),
+        (kernel.write_targets, placed, ("matrices", "targets")),
         *(
             (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))
             for function, names in MOTION_ARRAYS.items()
@@ -886,6 +888,21 @@ MOTION_ARRAYS = {
     "write_largest_angles": ("part", "other", "largest"),
 }
 """The entry points for frames of a motion, with the names of their arguments in `_motion`."""
+
+
+def _placed_targets(draw: np.random.Generator) -> dict[str, Any]:
+    """Matrices of targets, and constraints that use them."""
+    frames, matrices, count = (int(draw.integers(0, most)) for most in (4, 5, 6))
+    ends = (-1, matrices), (-1, matrices), (0, 3), (0, 3), (0, 2)
+    return {
+        "matrices": draw.normal(size=(frames, 16 * matrices)),
+        "are_local": draw.integers(0, 2, matrices, dtype=np.int32),
+        "to_armature": draw.normal(size=(frames if draw.random() < 0.5 else 1, 16)),
+        "uses": np.stack([draw.integers(*each, count, dtype=np.int32) for each in ends], axis=1),
+        "axes": draw.normal(size=(count, 3)),
+        "offsets": draw.normal(size=(count, 3)),
+        "targets": draw.normal(size=(frames, 16 * count)).astype(np.float32),
+    }
 
 
 def _motion(draw: np.random.Generator, rng: random.Random) -> dict[str, Any]:

@@ -626,6 +626,50 @@ def test_matrices_fit_their_rotations(way: Any) -> None:
             way.write_rotations(np.ones((2, matrices)), np.ones(rotations), True)
 
 
+TARGETS = {
+    "matrices": np.tile(np.eye(4).ravel(), (2, 3)),
+    "are_local": ints(0, 1, 0),
+    "to_armature": np.eye(4).reshape(1, 16),
+    "uses": np.array([[0, 2, 1, 0, 0], [1, -1, 2, 2, 1], [-1, -1, 0, 1, 0]], np.int32),
+    "axes": np.ones((3, 3)),
+    "offsets": np.ones((3, 3)),
+    "targets": np.zeros((2, 48), np.float32),
+}
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("matrices", np.ones((1, 48))),
+        ("matrices", np.ones((2, 32))),
+        ("are_local", ints(0, 1)),
+        ("to_armature", np.ones((3, 16))),
+        ("to_armature", np.ones((1, 12))),
+        ("uses", np.zeros((3, 4), np.int32)),
+        ("uses", np.zeros((2, 5), np.int32)),
+        ("axes", np.ones((3, 2))),
+        ("axes", np.ones((2, 3))),
+        ("offsets", np.ones((3, 4))),
+        ("offsets", np.ones((4, 3))),
+        ("targets", np.zeros((2, 47), np.float32)),
+        ("targets", np.zeros((3, 48), np.float32)),
+        *(
+            ("uses", np.array([[0, 2, 1, 0, 0], row, row], np.int32))
+            for row in ((3, -1, 0, 0, 0), (-2, -1, 0, 0, 0), (0, 3, 0, 0, 0), (0, -2, 0, 0, 0))
+        ),
+        *(
+            ("uses", np.array([[0, 2, 1, 0, 0], row, row], np.int32))
+            for row in ((0, -1, 3, 0, 0), (0, -1, -1, 0, 0), (0, -1, 0, 3, 0), (0, -1, 0, -1, 0))
+        ),
+    ],
+)
+def test_targets_fit_their_matrices(way: Any, name: str, values: Any) -> None:
+    way.write_targets(*(each.copy() for each in TARGETS.values()))
+    with pytest.raises(ValueError, match=r"^kernel: the (arrays do not fit the|uses of) targets"):
+        way.write_targets(*(each.copy() for each in {**TARGETS, name: values}.values()))
+
+
 FRAMES = {
     "base": np.tile(doubles(1, 0, 0, 0), (3, 2)),
     "moves": np.ones((3, 1), np.uint8),

@@ -6,6 +6,7 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
@@ -18,12 +19,12 @@ from ...errors import RigError
 from ...goals import Goal, PositionGoal
 from ...limits.shapes import BatchLimits, Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
-from ...settings import Solver, SolveStatus, Sweep
+from ...settings import Solver, SolverSettings, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
-from ...solvers.pose_search import STATUSES, Solved, Starts, shared_search
+from ...solvers.pose_search import STATUSES, PoseSearch, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings
 from ...solvers.springs import springs
 from ..properties.constraint_kinds import KINDS
@@ -68,20 +69,19 @@ def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         (R,) or, where it is constant, (1,).
     """
-    if (worlds == worlds[:1]).all():
+    if len(worlds) > 1 and (worlds == worlds[:1]).all():
         worlds = worlds[:1]
-    sizes = np.array([_largest_stretch(tuple(map(tuple, world))) for world in worlds.tolist()])
-    wrong = ~(np.isfinite(sizes) & (sizes > 0.0))
-    if wrong.any():
-        frame = frames[int(np.argmax(wrong))]
-        raise RigError(f"frame {frame:.7g}: the armature object has a scale of 0: give it another scale")
-    return sizes
+    sizes = [_largest_stretch(world.tobytes()) for world in worlds]
+    for frame, size in zip(frames.tolist(), sizes, strict=False):
+        if not 0.0 < size < math.inf:
+            raise RigError(f"frame {frame:.7g}: the armature object has a scale of 0: give it another scale")
+    return np.array(sizes)
 
 
 @lru_cache(maxsize=16)
-def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
+def _largest_stretch(world: bytes) -> float:
     """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
-    return float(np.linalg.norm(np.array(rows), ord=2))
+    return float(np.linalg.norm(np.frombuffer(world).reshape(3, 3), ord=2))
 
 
 @dataclass
@@ -111,6 +111,7 @@ class Batch:
     # By row and constraint with an influence below 1, the distance that the body leaves, armature space.
     left: dict[int, dict[int, float]] = field(default_factory=dict)
     alone: JointPoses | None = None  # poses without the body's help, while it helps; else None
+    _places: dict[Group, Rows] = field(default_factory=dict, repr=False)  # see `places_of`
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -199,22 +200,20 @@ class Batch:
         self.iterations = max(self.iterations, balanced.iterations)
         self.left = balanced.left
 
-    def joints_of(self, group: Group) -> tuple[int, ...]:
-        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
-        skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
-        if any(constraint.kind.balances for constraint in constraints):
-            return tuple(range(len(skeleton)))
-        tips = tuple([constraint.tip for constraint in constraints])
-
-        def joints() -> tuple[int, ...]:
-            return tuple(sorted({j for tip in tips for j in skeleton.chain(tip)}))
-
-        return skeleton.original.computed_once(("joints", tips), joints)
-
     def places_of(self, group: Group) -> Rows:
-        """`joints_of` as an array."""
-        joints = self.joints_of(group)
-        return self.skeleton.original.computed_once(("places", joints), lambda: np.array(joints))
+        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
+        if group not in self._places:
+            skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
+            tips = tuple([constraint.tip for constraint in constraints])
+            balances = any(constraint.kind.balances for constraint in constraints)
+
+            def joints() -> Rows:
+                chains = {j for tip in tips for j in skeleton.chain(tip)}
+                return np.arange(len(skeleton)) if balances else np.array(sorted(chains))
+
+            key = "places", tips, balances
+            self._places[group] = skeleton.original.computed_once(key, joints)
+        return self._places[group]
 
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
@@ -612,8 +611,8 @@ def _neighbours(every: Array, period: int, frames: Array) -> tuple[Rows, Rows, R
 def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
     """The rows of a batch as shares of a group; most batches have one."""
     members, constraints = batch.active_of(group), batch.constraints
-    involved = batch.joints_of(group)
-    joints, skeleton = batch.places_of(group), batch.skeleton.part(involved)
+    joints = batch.places_of(group)
+    skeleton = batch.skeleton.part(joints.tolist())
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     at_rows = [lengths]
     for c in members:
@@ -623,7 +622,7 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
             at_rows.append(has_window(constraints[c], batch.targets, c))
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
     is_mixed = any(each is not NO_HELP for each in wanted)
-    if is_mixed or any((each != each[:1]).any() for each in at_rows):
+    if is_mixed or (len(batch.frames) > 1 and any((each != each[:1]).any() for each in at_rows)):
         alike.clear()
         for k in range(len(batch.frames)):
             if wanted[k] is not None:
@@ -665,6 +664,106 @@ STRETCHED = 1.0 - 1e-9
 """The largest extension of a reach window."""
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """The goals of a group at rows of a batch, without their targets."""
+
+    joints: Rows  # (J,) joints of the batch that the group involves
+    skeleton: Skeleton  # of these joints
+    members: tuple[int, ...]  # active constraints
+    gave_way: tuple[int, ...]  # constraints that are inactive while the body helps others
+    placed: tuple[tuple[int, Goal], ...]  # goals, each with its constraint
+    settings: GoalSettings  # of the goals
+    limb_goals: tuple[Goal, ...] | None  # the goals without the body; None where it does not help
+    solver: SolverSettings  # tolerances of positions in world metres
+    moving: frozenset[int]  # joints of the batch that may move
+    chains: frozenset[int]  # joints of the batch in chains of members that plant no bones
+    soft: tuple[int, ...]  # members that Softness may ease
+    pulls: tuple[int, ...]  # numbers of the goals that pull at the body
+
+    @classmethod
+    def of(
+        cls, group: Group, batch: Batch, joints: Rows, skeleton: Skeleton, help: Help, wanted: TargetRows
+    ) -> _Plan:
+        """The plan of rows; without keyed settings or balance it is made once.
+
+        Args:
+            wanted: targets of the rows.
+        """
+        members, settings = batch.active_of(group), batch.settings
+        constraints = tuple([batch.constraints[c] for c in members])
+
+        def made() -> _Plan:
+            return cls._made(group, batch, joints, skeleton, help, wanted)
+
+        if any(c in wanted.keyed or batch.constraints[c].kind.balances for c in members):
+            return made()
+        made_with = batch.sharper, settings.solver, settings.error_reduction
+        return skeleton.computed_once(("plan", group, members, constraints, help, made_with), made)
+
+    @classmethod
+    def _made(
+        cls, group: Group, batch: Batch, joints: Rows, skeleton: Skeleton, help: Help, wanted: TargetRows
+    ) -> _Plan:
+        whole, constraints, helped = batch.skeleton, batch.constraints, help.constraints
+        body = {j for c in helped for j in body_joints(whole, constraints[c])}
+        gave_way = _yielding(batch, batch.active_of(group), help, body)
+        members = tuple(c for c in batch.active_of(group) if c not in gave_way)
+        of_members = {c: goals_of_rows(skeleton, constraints[c], wanted, c) for c in members}
+        placed = [(c, goal) for c, (of_one, _) in of_members.items() for goal in of_one]
+        solver, error_reduction = batch.settings.solver, batch.settings.error_reduction
+        if batch.sharper != 1.0:
+            solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
+        moving, limb_goals = group.joints, None
+        if helped:
+            # The bodies of all: what moves must not depend on which chains ask just now.
+            moving = frozenset(j for c in members for j in whole_chain(whole, constraints[c]))
+            # Missed targets come after met ones of their level: feet stand, whatever a hand reaches for.
+            # Balance is between them.
+            later = {**dict.fromkeys(help.pulled, LATER), help.balance: LATER - 1}
+            limb_goals = tuple(goal for _, goal in placed)
+            placed = [(c, with_body(skeleton, constraints[c], goal)) for c, goal in placed]
+            placed = [(c, replace(goal, priority=goal.priority + later.get(c, 0))) for c, goal in placed]
+        if error_reduction is not None and solver.solver is Solver.CCD:
+            # From root to tip, shared steps to a position and a rotation or pole take hundreds of passes.
+            only_positions = all(isinstance(goal, PositionGoal) for _, goal in placed)
+            if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
+                solver = replace(solver, error_reduction=error_reduction)
+        posed = (constraints[c] for c in members if not constraints[c].kind.plants)
+        numbered = enumerate(placed)
+        pulls = tuple(k for k, (c, goal) in numbered if c in help.pulled and isinstance(goal, PositionGoal))
+        return cls(
+            joints,
+            skeleton,
+            members,
+            gave_way,
+            tuple(placed),
+            reduce(GoalSettings.beside, [values for _, values in of_members.values()]),
+            limb_goals,
+            solver,
+            moving,
+            frozenset(j for each in posed for j in chain_joints(whole, each)),
+            tuple(c for c in members if is_soft(constraints[c])),
+            pulls,
+        )
+
+    @cached_property
+    def goals(self) -> tuple[Goal, ...]:
+        """The goals."""
+        return tuple(goal for _, goal in self.placed)
+
+    @cached_property
+    def search(self) -> PoseSearch:
+        """The search for poses that meet the goals."""
+        moved = {place for place, j in enumerate(self.joints.tolist()) if j in self.moving}
+        return shared_search(self.skeleton, self.goals, self.solver, moved, self.limb_goals)
+
+    @cached_property
+    def unmoved(self) -> list[int]:
+        """Joints of the chains that serve no goal."""
+        return sorted(self.chains.difference(self.joints[list(self.search.movable)].tolist()))
+
+
 class _Share:
     """Rows of a batch at which one search solves a group.
 
@@ -673,37 +772,24 @@ class _Share:
     Attributes:
         batch: the batch.
         rows: (R,) places in it.
-        joints: (J,) joints of the batch that the group involves.
         places: rows and joints as an index of (R, J).
-        skeleton: of these joints.
         bones: rest of the joints.
         help: constraints that the body helps.
-        members: active constraints.
-        gave_way: constraints that are inactive while the body helps others.
-        placed: the constraint of each goal.
+        plan: the goals.
         tolerances: (R,) of positions, armature space.
         kind: the search with its targets.
         limbs: easing of constraints.
     """
 
     def __init__(
-        self,
-        group: Group,
-        batch: Batch,
-        rows: Rows,
-        joints: Rows,
-        skeleton: Skeleton,
-        help: Help,
+        self, group: Group, batch: Batch, rows: Rows, joints: Rows, skeleton: Skeleton, help: Help
     ) -> None:
-        self.batch, self.rows, self.joints, self.help = batch, rows, joints, help
+        self.batch, self.rows, self.help = batch, rows, help
         self.places = rows[:, None], joints
-        self.skeleton = skeleton
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
-        settings, helped = batch.settings, help.constraints
-        body = {j for c in helped for j in body_joints(batch.skeleton, batch.constraints[c])}
-        self.gave_way = _yielding(batch, batch.active_of(group), help, body)
-        self.members = tuple(c for c in batch.active_of(group) if c not in self.gave_way)
         wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
+        plan = _Plan.of(group, batch, joints, skeleton, help, wanted)
+        helped, self.plan = help.constraints, plan
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
         if self.limbs and not helped:
             wanted = wanted._replace(points=wanted.points.copy())
@@ -711,52 +797,24 @@ class _Share:
                 wanted.points[:, c] = limb.points
         if helped:
             wanted = self._blended_targets(wanted)
-        of_members = {c: goals_of_rows(self.skeleton, batch.constraints[c], wanted, c) for c in self.members}
-        placed = [(c, goal) for c, (of_one, _) in of_members.items() for goal in of_one]
-        goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
-        self.tolerances = settings.solver.position_tolerance / batch.scales_at(rows)
-        solver = settings.solver
-        if batch.sharper != 1.0:
-            solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
-        moving, alone = group.joints, None
-        if helped:
-            # The bodies of all: what moves must not depend on which chains ask just now.
-            moving = frozenset(
-                j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
-            )
-            # Missed targets come after met ones of their level: feet stand, whatever a hand reaches for.
-            # Balance is between them.
-            later = {**dict.fromkeys(help.pulled, LATER), help.balance: LATER - 1}
-            alone = tuple(goal for _, goal in placed)
-            placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
-            placed = [(c, replace(goal, priority=goal.priority + later.get(c, 0))) for c, goal in placed]
             if self.limbs:
-                placed, goal_settings = self._in_windows(placed, goal_settings)
-        self.placed, all_goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
-        if settings.error_reduction is not None and solver.solver is Solver.CCD:
-            # From root to tip, shared steps to a position and a rotation or pole take hundreds of passes.
-            only_positions = all(isinstance(goal, PositionGoal) for goal in all_goals)
-            if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
-                solver = replace(solver, error_reduction=settings.error_reduction)
-        moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
-        search = shared_search(self.skeleton, all_goals, solver, moved, alone)
-        targets = [goal_targets(goal, wanted, c) for c, goal in placed]
-        eased = targets
-        pairs = enumerate(zip(self.placed, all_goals, strict=True))
-        pulls = tuple(k for k, (c, goal) in pairs if c in help.pulled and isinstance(goal, PositionGoal))
-        sharp = batch.sharper * self.tolerances
-        if pulls:
-            eased = springs(search, pulls).eased(self.poses(), targets, self.bones, sharp, goal_settings)
+                self.plan = plan = self._in_windows(plan)
+        self.tolerances = batch.settings.solver.position_tolerance / batch.scales_at(rows)
+        targets = [goal_targets(goal, wanted, c) for c, goal in plan.placed]
+        eased, sharp = targets, batch.sharper * self.tolerances
+        if plan.pulls:
+            pulling = springs(plan.search, plan.pulls)
+            eased = pulling.eased(self.poses(), targets, self.bones, sharp, plan.settings)
         # By pulled goal, (R,) distances by which its target is eased.
-        self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in pulls}
-        scaled, members = self.skeleton, [(c, batch.constraints[c]) for c in self.members]
-        whole, poses = batch.skeleton, settings.poses
+        self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in plan.pulls}
+        whole, poses = batch.skeleton, batch.settings.poses
+        constraints, search = [(c, batch.constraints[c]) for c in plan.members], plan.search
 
         def starts() -> Starts:
             """Other start poses; without a reference to the share, which would outlive its solve then."""
             names = {whole.joints[j].name for j in group.joints}
             entries = [entry for entry in poses if names & entry.rotations.keys()]
-            of_members = [goals(scaled, constraint, wanted.sample(0, c)) for c, constraint in members]
+            of_members = [goals(skeleton, constraint, wanted.sample(0, c)) for c, constraint in constraints]
             return search.templates(entries, [goal for of_one in of_members for goal in of_one])
 
         self.kind = FrameKind(
@@ -764,8 +822,8 @@ class _Share:
             tuple(eased),
             self.bones,
             sharp,
-            starts if solver.restarts and not helped else None,
-            goal_settings,
+            starts if plan.solver.restarts and not helped else None,
+            plan.settings,
         )
 
     # Targets ------------------------------------------------------------------------------------------------
@@ -777,15 +835,14 @@ class _Share:
             wanted: the targets.
             moving: joints, in the batch's skeleton, that carry none of the chains.
         """
-        constraints = self.batch.constraints
-        soft = [c for c in self.members if is_soft(constraints[c])]
+        constraints, plan, soft = self.batch.constraints, self.plan, self.plan.soft
         if not any(constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
             return {}
         heads, frames = self._transforms()
-        carried = {place for place, j in enumerate(self.joints.tolist()) if j in moving}
+        carried = {place for place, j in enumerate(plan.joints.tolist()) if j in moving}
         lengths = self.batch.lengths[self.places]
         limbs = {
-            c: soft_limb(self.skeleton, constraints[c], wanted, c, heads, frames, lengths, carried)
+            c: soft_limb(plan.skeleton, constraints[c], wanted, c, heads, frames, lengths, carried)
             for c in soft
         }
         return {c: limb for c, limb in limbs.items() if limb is not None}
@@ -803,8 +860,8 @@ class _Share:
         wanted = wanted._replace(points=wanted.points.copy())
         for c in helped:
             constraint, shares = batch.constraints[c], influences[self.rows, c]
-            tip = self.skeleton.index(constraint.tip)
-            reach = effectors(constraint, batch.lengths[self.rows, self.joints[tip]])
+            tip = self.plan.skeleton.index(constraint.tip)
+            reach = effectors(constraint, batch.lengths[self.rows, self.plan.joints[tip]])
             ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
             offsets = wanted.points[:, c] - ends
             wanted.points[:, c] -= (1.0 - shares)[:, None] * offsets
@@ -813,16 +870,14 @@ class _Share:
                 batch.left.setdefault(int(self.rows[place]), {})[c] = float(left[place])
         return wanted
 
-    def _in_windows(
-        self, placed: Sequence[tuple[int, Goal]], goal_settings: GoalSettings
-    ) -> tuple[list[tuple[int, Goal]], GoalSettings]:
-        """Goals with reach windows that keep the extension of limbs while the body moves to their targets.
+    def _in_windows(self, plan: _Plan) -> _Plan:
+        """The plan with reach windows that keep the extension of limbs while the body moves to their targets.
 
         A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
         """
-        in_windows = list(placed)
-        settings = GoalSettings(*(np.tile(each, (len(self.rows) // len(each), 1)) for each in goal_settings))
-        for k, (c, goal) in enumerate(placed):
+        in_windows = list(plan.placed)
+        settings = GoalSettings(*(np.tile(each, (len(self.rows) // len(each), 1)) for each in plan.settings))
+        for k, (c, goal) in enumerate(plan.placed):
             limb = self.limbs.get(c)
             if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
                 continue
@@ -830,7 +885,7 @@ class _Share:
             most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
             settings.extensions[:, k] = most
             in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
-        return in_windows, settings
+        return replace(plan, placed=tuple(in_windows), settings=settings)
 
     # Poses --------------------------------------------------------------------------------------------------
 
@@ -842,14 +897,11 @@ class _Share:
         """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
         batch = self.batch
         alone = JointPoses(batch.rotations, batch.translations) if batch.alone is None else batch.alone
-        return self.bones.transforms(self.skeleton, *(each[self.places] for each in alone))
+        return self.bones.transforms(self.plan.skeleton, *(each[self.places] for each in alone))
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""
-        batch = self.batch
-        active = (batch.constraints[c] for c in self.members)
-        chains = {j for each in active if not each.kind.plants for j in chain_joints(batch.skeleton, each)}
-        unmoved = sorted(chains.difference(self.joints[list(self.kind.search.movable)].tolist()))
+        batch, unmoved = self.batch, self.plan.unmoved
         if not unmoved:
             return
         places = self.rows[:, None], unmoved
@@ -859,31 +911,30 @@ class _Share:
 
     def store(self, solved: Solved, apart: Array) -> None:
         """Store solved rows in the batch; `apart`: (R,) radians by which smoothing has moved them."""
-        batch, goals = self.batch, len(self.placed)
+        batch, plan, goals = self.batch, self.plan, len(self.plan.placed)
         batch.rotations[self.places] = solved.rotations
         batch.translations[self.places] = solved.translations
-        batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
+        batch.iterations = max(batch.iterations, *solved.steps.tolist())
         distances = solved.distances[:, :goals].copy()
         for k, behind in self.behind.items():
             distances[:, k] += behind
         off = distances > self.tolerances[:, None]
         off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
-        met = dict.fromkeys(self.members, REACHED)
-        met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
+        met = dict.fromkeys(plan.members, REACHED) | dict.fromkeys(plan.gave_way, GAVE_WAY)
         for k in self.rows.tolist():
             batch.states[k].update(met)
             if batch.smoothed[k]:
-                batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
-        for place in np.flatnonzero(off.any(axis=1)).tolist():
+                batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != plan.members]
+        for place in off.any(axis=1).nonzero()[0].tolist():
             ended = STATUSES[solved.statuses[place]]
             if ended is SolveStatus.CONVERGED:  # at an eased target
                 ended = SolveStatus.OPTIMAL
-            missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
+            missed = [c for (c, _), is_off in zip(plan.placed, off[place], strict=True) if is_off]
             batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended.name))
         for c, limb in self.limbs.items():
             self._judge_eased(c, limb, off, distances)
-        for place in np.flatnonzero(apart > UNCHANGED).tolist():
-            smoothed = SmoothedGroup(self.members, float(apart[place]))
+        for place in (apart > UNCHANGED).nonzero()[0].tolist():
+            smoothed = SmoothedGroup(plan.members, float(apart[place]))
             batch.smoothed[int(self.rows[place])].append(smoothed)
 
     def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:
@@ -893,8 +944,8 @@ class _Share:
             off: (R, G) mask of missed goals.
             distances: (R, G) from the eased goals.
         """
-        goals = [k for k, each in enumerate(self.placed) if each == c]
-        place = next(k for k in goals if isinstance(self.kind.search.goals[k], PositionGoal))
+        goals = [k for k, (each, _) in enumerate(self.plan.placed) if each == c]
+        place = next(k for k in goals if isinstance(self.plan.goals[k], PositionGoal))
         helped = bool(self.help.constraints)
         others = off[:, [k for k in goals if k != place]].any(axis=1)
         if helped:

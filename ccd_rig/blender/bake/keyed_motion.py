@@ -178,6 +178,8 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
 
 def _base_locations(bake_frames: BakeFrames) -> Array:
     """(F, L, 3) what location channels hold in the base poses, without coupled offsets."""
+    if not bake_frames.located:
+        return np.empty((len(bake_frames.frames), 0, 3))
     return locations_of(bake_frames.shifts, bake_frames.translations[:, list(bake_frames.located)])
 
 

@@ -306,6 +306,8 @@ class FrameSolver:
     def _runs(self) -> list[Rows]:
         """Runs of solved rows with the same active constraints, limits, slides and coupled offsets."""
         bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
+        if len(rows) == 1:
+            return [rows]
         in_force = bake_frames.influences[rows] > 0.0
         begins = (in_force[1:] != in_force[:-1]).any(axis=1)
         for each in (bake_frames.limits, bake_frames.shifting):

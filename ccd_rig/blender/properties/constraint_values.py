@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from math import pi
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -359,6 +360,14 @@ class Constraint:
     # empty for none. Set by `checks.helped`.
     carrier: str = ""
     is_animated: bool = False  # whether F-curves move its target. Set by `checks.helped`.
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Hash of all values, computed once: solved groups are looked up by their constraints."""
+        return hash(tuple([getattr(self, each.name) for each in fields(self)]))
 
 
 PROPERTIES = properties_of(Constraint)

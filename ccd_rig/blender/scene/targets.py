@@ -19,19 +19,10 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import (
-    Array,
-    compose,
-    inverse,
-    length,
-    move,
-    multiply,
-    orthonormals,
-    rotate,
-    unit,
-)
+from ...kernel import TARGET_WIDTH, USE_WIDTH, write_targets
+from ...maths.batch import Array, inverse, length, multiply, orthonormals, rotate, unit
 from ..keys.channels import animated_components
-from ..properties.constraint_values import AXES, Constraint, TargetSample
+from ..properties.constraint_values import AXES, OFFSET_SPACES, ROTATIONS, Constraint, TargetSample
 from ..rig.bone_space import with_channels
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from .dependence import pole_object, target_object
@@ -299,8 +290,10 @@ def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, 
     return [(ref.obj, ref.bone) for ref in refs if ref is not None]
 
 
-ENDS = (3, 7, 10, 13, 16)
+ENDS = (3, 7, 10, 13, TARGET_WIDTH)
 """Ends of points, rotations, directions, poles and offsets among the numbers of a target."""
+TURNS, SPACES = ({name: number for name, _, _, number in items} for items in (ROTATIONS, OFFSET_SPACES))
+"""The kernel's numbers of what gives a rotation, and of the spaces of offsets."""
 
 
 def _columns(table: NDArray[Any]) -> list[NDArray[Any]]:
@@ -326,34 +319,22 @@ class TargetReader:
         self.armature_object, self.sources = armature_object, sources
         self._rows = np.array([source.place for source in sources], np.intp)
         self._refs = [ref for source in sources for ref in (source.target, source.pole) if ref is not None]
-        self._targets: list[int] = []
-        self._target_places: list[int] = []
-        self._poled: list[int] = []
-        self._pole_places: list[int] = []
+        self._are_local = np.array([ref.is_armature for ref in self._refs], np.int32)
+        self._uses = np.empty((len(sources), USE_WIDTH), np.int32)
         place = 0
-        for c, source in enumerate(sources):
-            for ref, rows, places in (
-                (source.target, self._targets, self._target_places),
-                (source.pole, self._poled, self._pole_places),
-            ):
+        for uses, source in zip(self._uses, sources, strict=True):
+            constraint, is_free = source.constraint, source.target is None or source.constraint.kind.balances
+            turn, space = 0 if is_free else TURNS[constraint.rotation], SPACES[constraint.offset_space]
+            uses[:] = -1, -1, turn, space, "offset" in source.keyed
+            for number, ref in enumerate((source.target, source.pole)):
                 if ref is not None:
-                    rows.append(c)
-                    places.append(place)
+                    uses[number] = place
                     place += 1
-        with_target = [sources[c].constraint for c in self._targets]
-        self._offsets = np.array([constraint.offset for constraint in with_target])
-        self._spaces = np.array([constraint.offset_space for constraint in with_target])[:, None]
-        self._keyed_offset = np.array(["offset" in sources[c].keyed for c in self._targets])[:, None]
-        self._is_local = np.array([ref.is_armature for ref in self._refs])[:, None, None]
-        rotations = [
-            (c, place, constraint.rotation)
-            for c, place, constraint in zip(self._targets, self._target_places, with_target, strict=True)
-        ]
-        oriented = [(c, place) for c, place, rotation in rotations if rotation == "ORIENTATION"]
-        directed = [(c, place) for c, place, rotation in rotations if rotation not in ("ORIENTATION", "NONE")]
-        self._oriented, self._oriented_places = [c for c, _ in oriented], [t for _, t in oriented]
-        self._directed, self._directed_places = [c for c, _ in directed], [t for _, t in directed]
-        self._axes = np.array([AXES[sources[c].constraint.target_axis][:] for c in self._directed])
+        self._oriented, self._directed = (np.flatnonzero(self._uses[:, 2] == turn) for turn in (1, 2))
+        self._poled = np.flatnonzero(self._uses[:, 1] >= 0)
+        constraints = [source.constraint for source in sources]
+        self._axes = np.array([AXES[each.target_axis][:] for each in constraints]).reshape(-1, 3)
+        self._offsets = np.array([each.offset for each in constraints]).reshape(-1, 3)
         self._balances = [c for c, source in enumerate(sources) if source.constraint.kind.balances]
         self._needed = np.zeros((len(sources), ENDS[-1]), np.bool_)  # values that must be finite
         points, turns, directions, poles, _ = _columns(self._needed)
@@ -442,47 +423,35 @@ class TargetReader:
         Raises:
             RigError: a target is not at a finite place at a frame, or flat; a setting is not a number.
         """
-        table = np.full((len(frames), len(self.sources), ENDS[-1]), math.nan)
-        points, rotations, directions, poles, offsets = _columns(table)
+        size = len(frames)
+        table = np.full((size, len(self.sources), TARGET_WIDTH), math.nan, np.float32)
+        _, _, directions, _, offsets = _columns(table)
         keyed = self._keyed(frames, numbers, offsets)
-        seen = places.reshape(len(frames), -1, 4, 4).swapaxes(2, 3).astype(np.float64, order="C")
-        is_still = len(worlds) == 1 or bool((worlds == worlds[:1]).all())
-        to_armature = (_inverse_of(worlds[0].tobytes()) if is_still else inverse(worlds))[:, None]
-        if not self._is_local.all():
-            seen = np.asarray(np.where(self._is_local, seen, compose(to_armature, seen)))
-        points[:] = 0.0  # of planted bones without a target
-        if targets := self._targets:
-            matrices = seen[:, self._target_places]
-            shifts = np.where(self._keyed_offset, offsets[:, targets], self._offsets)
-            shifted = move(matrices, shifts)
-            if (self._spaces != "TARGET").any():
-                world_shifts = move(to_armature, shifts) - to_armature[..., :3, 3]
-                shifts = np.where(self._spaces == "WORLD", world_shifts, shifts)
-                shifted = np.where(self._spaces == "TARGET", shifted, matrices[..., :3, 3] + shifts)
-            points[:, targets] = shifted
-        if self._oriented:
-            rotations[:, self._oriented] = orthonormals(seen[:, self._oriented_places][..., :3, :3])
-        if self._directed:
-            # The sheared or mirrored axis itself: in the world it points along the target's axis.
-            matrices = seen[:, self._directed_places]
-            axes = move(matrices, self._axes) - matrices[..., :3, 3]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                directions[:, self._directed] = axes / length(axes, axis=-1)[..., None]
+        seen = np.array(places.reshape(size, -1, 4, 4).swapaxes(2, 3), np.float64, order="C")
+        is_still = size == 1 or bool((worlds == worlds[:1]).all())
+        to_armature = _inverse_of(worlds[0].tobytes()) if is_still else inverse(worlds)
         for c in self._balances:
             counts = self.sources[c].constraint.balance_axes
             if sum(counts) == 1:  # the normal of a plane
-                directions[:, c] = worlds[:, counts.index(True), :3]
+                axes = worlds[:, counts.index(True), :3]
             elif sum(counts) == 2:  # the direction of a line
-                directions[:, c] = to_armature[:, 0, :3, counts.index(False)]
+                axes = to_armature[:, :3, counts.index(False)]
+            else:
+                continue
             with np.errstate(divide="ignore", invalid="ignore"):
-                sizes = length(directions[:, c], axis=-1)[:, None]
-                directions[:, c] = np.round(directions[:, c] / sizes, STRAIGHT)
-        if self._poled:
-            poles[:, self._poled] = seen[:, self._pole_places][..., :3, 3]
-        with np.errstate(over="ignore"):
-            table = table.astype(np.float32).astype(np.float64)
+                directions[:, c] = np.round(axes / length(axes, axis=-1)[:, None], STRAIGHT)
+        write_targets(
+            seen.reshape(size, -1),
+            self._are_local,
+            to_armature.reshape(-1, 16),
+            self._uses,
+            self._axes,
+            self._offsets,
+            table.reshape(size, -1),
+        )
+        table = table.astype(np.float64)
         rows = TargetRows(*_columns(table), keyed=keyed)
-        if not (np.isfinite(table[:, self._needed]).all() and (np.abs(rows.points) < FAR).all()):
+        if not (np.abs(table[:, self._needed]) < FAR).all():
             self._require_valid(frames, rows)
         return rows
 
