@@ -9,9 +9,9 @@ from ccd_rig.maths.batch import angles_between, length
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers import springs as of_springs
 from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import Bones, reach_of_goals
-from ccd_rig.solvers import springs as of_springs
 
 
 def searched(solver=Solver.CCD_LEAST_SQUARES, **window):
