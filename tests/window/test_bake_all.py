@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from visits import LOW, saw
+from visits import saw
 
 SCRIPT = "drive_bake_all.py"
-SIZE = LOW
 ERRORS = ()
 
 

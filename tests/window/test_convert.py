@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from visits import LOW, colours, photographs, saw
+from visits import colours, photographs, saw
 
 SCRIPT = "drive_convert.py"
-SIZE = LOW
 REACHED = 2e-3  # [m] Blender's own IK ends within that of its target
 ROWS = [
     ["shin", 2, "Step", "Knee"],

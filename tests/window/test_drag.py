@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from visits import LOW, colours, photographs, pixels, saw
+from visits import colours, photographs, pixels, saw
 
 SCRIPT = "drive_drag.py"
-SIZE = LOW
 ERRORS = ("is locked, and so is what carries it",)
 PINNED = "rgb(26,217,179)"  # the color of planted bones in the palette's defaults
 PIXEL = 0.03  # [m] that two pixels are in the view

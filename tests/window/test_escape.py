@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from visits import LOW, saw
+from visits import saw
 
 SCRIPT = "drive_escape.py"
-SIZE = LOW
 MOST = 8.0  # [s] from Esc to the end of the bake where others use the processors: the bakes last minutes
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from visits import LOW, colours, photographs, saw
+from visits import colours, photographs, saw
 
 SCRIPT = "drive_languages.py"
-SIZE = LOW
 LANGUAGES = ("de_DE", "fr_FR", "es", "ja_JP", "zh_HANS")
 PICTURES = ("constraints", "error", "pose_menu", "limits_menu", "bone", "preferences")
 

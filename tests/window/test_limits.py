@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from visits import colours, photographs, saw
+from visits import HIGH, colours, photographs, saw
 
 SCRIPT = "drive_limits.py"
+SIZE = HIGH
 ERRORS = ()
 SHOWN = 0.05  # [degrees]
 PICTURES = (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from visits import LOW, colours, photographs, saw
+from visits import colours, photographs, saw
 
 SCRIPT = "drive_preferences.py"
-SIZE = LOW
 
 
 def test_live_has_no_key_until_the_user_sets_one(visit):

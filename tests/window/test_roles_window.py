@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from visits import LOW, pixels, saw
+from visits import pixels, saw
 
 SCRIPT = "drive_roles.py"
-SIZE = LOW
 ERRORS = ()
 LEG = "rgb(78,212,143)"  # the colour of left legs
 HEAD = "rgb(221,121,205)"  # of the head, at the far end of the figure

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from visits import LOW, saw
+from visits import saw
 
 SCRIPT = "drive_targets.py"
-SIZE = LOW
 ERRORS = ()
 PIXEL = 0.02  # [m] that a pixel or two come to in the visit's view
 DEGREE = 0.02  # [radians]

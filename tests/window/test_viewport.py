@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from visits import LOW, pixels, saw
+from visits import pixels, saw
 
 SCRIPT = "drive_viewport.py"
-SIZE = LOW
 ERRORS = ()
 RED = "rgb(255,46,31)"
 DRAGGED = 1.0  # [degrees] between where the pointer let go and the value

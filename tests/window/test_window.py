@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from visits import colours, photographs, saw
+from visits import HIGH, colours, photographs, saw
 
 SCRIPT = "drive_window.py"
+SIZE = HIGH
 REACHED = 1e-3  # [m] between a bone's tail and its target, in a rig four metres long
 
 

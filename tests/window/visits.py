@@ -19,11 +19,11 @@ PHOTOGRAPHS = HERE.parents[1] / "output/window"
 VISIT = os.environ.get("CCD_RIG_VISIT", "visit")
 """The folder of a run in the place where Debian's Blender is."""
 VISIT_TIMEOUT = 900  # [s]
-SCREEN = (1600, 1400)  # high enough for the whole sidebar, report included
-LOW = (1600, 900)  # for visits that need its upper part alone: each redraw takes half the time
+SCREEN = (1600, 900)  # a redraw takes its time by the pixel
+HIGH = (1600, 1400)  # the whole sidebar, report included
 
 
-def go(script: str, size: tuple[int, int] = SCREEN) -> dict[str, Any]:
+def go(script: str, size: tuple[int, int]) -> dict[str, Any]:
     """Run a script once in a window of so many pixels; what was seen, step by step. `photographs` says where
     pictures are."""
     root = Path(os.environ["CCD_RIG_WINDOW_ROOT"])
