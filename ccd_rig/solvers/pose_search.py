@@ -176,6 +176,11 @@ class PoseSearch:
         self._tolerances = np.array([settings.position_tolerance])
         self._steps = _step_settings(settings)
 
+    @property
+    def reach(self) -> float:
+        """The unit of length by which shifts count beside turns, model units."""
+        return self._reach or reach_of_goals(self.skeleton.shape, self.goals)
+
     def _movable(self, served: Set[int]) -> tuple[tuple[int, ...], bool, list[Limit | None] | None]:
         """`movable` and `follows_reference`, and the limits inside comfort regions; None without regions."""
         movable = tuple(sorted(served - self.skeleton.locked))
@@ -412,7 +417,7 @@ class PoseSearch:
             problems.tables = problem_tables(
                 skeleton, self.goals, limits, self.movable, self.tolerances, regions, self.limb_goals
             )
-            problems.reach = self._reach or reach_of_goals(skeleton, self.goals)
+            problems.reach = self.reach
         made = Problem(problems.tables, problems.reach, settings.position_tolerance, settings.angle_tolerance)
         return pool, made
 
@@ -452,6 +457,7 @@ def shared_search(
     settings: SolverSettings,
     joints: Collection[int] | None = None,
     limb_goals: Sequence[Goal] | None = None,
+    reach: float | None = None,
 ) -> PoseSearch:
     """A search that goals with the same `goals_key` share: arguments of its calls tell their `OF_CALLS`.
 
@@ -460,8 +466,12 @@ def shared_search(
     if not all(isinstance(goal, GOALS) for goal in goals):
         check_goals(skeleton, goals)
     limbs = None if limb_goals is None else goals_key(limb_goals)
-    key = "search", goals_key(goals), settings, None if joints is None else frozenset(joints), limbs
-    return skeleton.computed_once(key, lambda: PoseSearch(skeleton, goals, settings, joints, limb_goals))
+    key = "search", goals_key(goals), settings, None if joints is None else frozenset(joints), limbs, reach
+
+    def made() -> PoseSearch:
+        return PoseSearch(skeleton, goals, settings, joints, limb_goals, reach)
+
+    return skeleton.computed_once(key, made)
 
 
 def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float]:

@@ -30,20 +30,20 @@ from ..maths.validation import SIZES
 from ..settings import Solver
 from ..skeleton.joints import Joint, Skeleton
 from .pose_search import PoseSearch
-from .problem_tables import Bones, GoalSettings, goals_key, reach_of_goals
+from .problem_tables import Bones, GoalSettings, goals_key
 
-FORCE = 240.0
-"""Largest force of a pull: square radians per length of the longest chain.
+FORCE = 120.0
+"""Largest force of a pull: square radians per unit of length of the search.
 
-At 60 a hand stays 4 cm short of what a body could reach. At 500 a foot turns by 28 degrees in a frame, a hand
-by 41, where a hand leaves what a body reaches by 50 mm a frame.
+At 60 a hand stays 4 cm short of where it stays 1 cm short. At 160 a straight knee bends by 20 degrees in a
+frame, as the body gets farther on the other side of a barrier, and a bake takes ten times as long.
 """
-EXTENT = 1.0
+EXTENT = 0.25
 """Length of a spring at the largest force, in lengths of the longest chain.
 
 It is long, as a stretched body's resistance grows steeply: all but some thousandths are there in `ROUNDS`.
 """
-ROUNDS = 2
+ROUNDS = 4
 """Solves in which points come to where the force is the largest."""
 AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -70,7 +70,7 @@ class SprungGoal(PositionGoal):
 def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs:
     """Springs on points of a search, made once for all searches of equal goals."""
     limbs = None if search.limb_goals is None else goals_key(search.limb_goals)
-    key = "springs", goals_key(search.goals), limbs, search.settings, search.movable, pulled
+    key = "springs", goals_key(search.goals), limbs, search.settings, search.movable, search.reach, pulled
     return search.skeleton.computed_once(key, lambda: Springs(search, pulled))
 
 
@@ -100,9 +100,11 @@ class Springs:
         springs = joints[len(skeleton) :]
         self.tips = [spring.parent for spring in springs]
         self.ends = np.array([spring.offset[:] for spring in springs])
-        self.extent = EXTENT * reach_of_goals(skeleton, goals)
+        self.extent = EXTENT * search.reach
         movable = {*search.movable, *range(len(skeleton), len(joints))}
-        self.sprung = PoseSearch(Skeleton(joints), goals, search.settings, movable, search.limb_goals)
+        self.sprung = PoseSearch(
+            Skeleton(joints), goals, search.settings, movable, search.limb_goals, search.reach
+        )
 
     def eased(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...goals import Goal, PositionGoal
+from ...goals import BalanceGoal, Goal, PositionGoal
 from ...limits.shapes import BatchLimits, Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...settings import Solver, SolverSettings, SolveStatus, Sweep
@@ -25,7 +25,7 @@ from ...skeleton.pose import Pose
 from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved, Starts, shared_search
-from ...solvers.problem_tables import Bones, GoalSettings
+from ...solvers.problem_tables import Bones, GoalSettings, reach_of_goals
 from ...solvers.springs import springs
 from ..properties.constraint_kinds import KINDS
 from ..properties.constraint_values import Constraint
@@ -756,7 +756,10 @@ class _Plan:
     def search(self) -> PoseSearch:
         """The search for poses that meet the goals."""
         moved = {place for place, j in enumerate(self.joints.tolist()) if j in self.moving}
-        return shared_search(self.skeleton, self.goals, self.solver, moved, self.limb_goals)
+        # The unit of length does not change where balance sets in.
+        lengths = [goal for goal in self.goals if not isinstance(goal, BalanceGoal)]
+        reach = reach_of_goals(self.skeleton, lengths) if self.limb_goals else None
+        return shared_search(self.skeleton, self.goals, self.solver, moved, self.limb_goals, reach)
 
     @cached_property
     def unmoved(self) -> list[int]:

@@ -53,7 +53,7 @@ def test_the_centre_of_mass_stays_over_the_feet(ext, monkeypatch, way, plants):
     poses = [in_world(rig, frame) for frame in FRAMES]
     assert max(out(pose, rig) for pose in poses) < 2e-3
     # To the side no body in balance reaches as far.
-    assert missed(rig, row, FRAMES[-1:]) < (0.3 if way == "side" else SOLVE)
+    assert missed(rig, row, FRAMES[-1:]) < (0.35 if way == "side" else SOLVE)
     assert max(shift(poses[0], pose, *FEET) for pose in poses) < SOLVE
     assert largest_turn(poses, ("spine", "thigh.L", "shin.R", "spine.002")) < 8.0
 
@@ -103,5 +103,5 @@ def test_the_body_does_not_jump_where_a_target_gets_out_of_its_reach(ext, monkey
         poses = [in_world(rig, frame) for frame in FRAMES]
         assert max(out(pose, rig) for pose in poses) < 2e-3
         largest[force] = largest_turn(poses)
-    assert largest[None] < 24.0, largest
+    assert largest[None] < 26.0, largest
     assert largest[1e5] > 3.0 * largest[None], largest

@@ -11,7 +11,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers import springs as of_springs
 from ccd_rig.solvers.pose_search import PoseSearch
-from ccd_rig.solvers.problem_tables import Bones, reach_of_goals
+from ccd_rig.solvers.problem_tables import Bones
 
 
 def searched(solver=Solver.CCD_LEAST_SQUARES, **window):
@@ -53,7 +53,7 @@ def test_targets_that_ask_for_little_stay():
 def test_where_a_point_stays_behind_resistance_is_the_largest_force(monkeypatch):
     monkeypatch.setattr(of_springs, "FORCE", 20.0)
     search, near = searched()
-    reach = reach_of_goals(search.skeleton, search.goals)
+    reach = search.reach
     for far in (1.0, 1.2, 3.0):
         target = far * reach * np.array((0.6, 0.8, 0.0))
         (end,) = eased(search, near, target[None])
@@ -66,7 +66,7 @@ def test_where_a_point_stays_behind_resistance_is_the_largest_force(monkeypatch)
 
 def test_a_point_goes_steadily_out_of_reach():
     search, near = searched()
-    reach = reach_of_goals(search.skeleton, search.goals)
+    reach = search.reach
     far = np.linspace(0.7, 1.3, 61)
     points = reach * far[:, None] * np.array((0.6, 0.8, 0.0))
     ends = eased(search, near, points)
