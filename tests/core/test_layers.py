@@ -30,7 +30,7 @@ CORE = (
     ("solvers.stepping", "solvers.problem_tables", "solvers.soft_reach"),
     ("solvers.closed_forms", "solvers.restarts"),
     ("solvers.pose_search",),
-    ("solvers.drag", "solvers.motion", "solvers.solve"),
+    ("solvers.drag", "solvers.motion", "solvers.solve", "solvers.springs"),
     ("solvers.many",),
     ("solvers.retarget_goals",),
     ("solvers.retarget", "solvers.walk"),
