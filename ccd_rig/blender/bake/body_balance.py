@@ -39,7 +39,8 @@ class Balance:
         worlds: Array,
         chains: Sequence[Sequence[int]],
         pulled: Mask,
-        poses: JointPoses,
+        alone: JointPoses,
+        helped: JointPoses,
     ) -> None:
         """Prepare the balance.
 
@@ -48,7 +49,8 @@ class Balance:
             worlds: (R, 3, 3) armature space to world.
             chains: (L) joints of each chain that has a position to reach or to hold, root first.
             pulled: (R, L) mask of chains that ask for help, and carry nothing.
-            poses: without help.
+            alone: poses without help.
+            helped: poses with it, in which what stands is where it should be.
         """
         self.skeleton, self.bones, self.worlds = skeleton, bones, worlds
         masses = np.array([joint.mass for joint in skeleton.joints])
@@ -56,8 +58,9 @@ class Balance:
             masses = np.array([joint.length for joint in skeleton.joints])
         self.masses = masses / masses.sum()  # (J,) parts of the whole mass
         self.centres = np.array([joint.centre for joint in skeleton.joints])  # (J, 3) in the joints' frames
-        heads, turns = self.bones.transforms(self.skeleton, *poses)
-        self.starts = self._centre(heads, turns)  # (R, 3) without help, along the world's axes
+        self.starts = self._centre(*bones.transforms(skeleton, *alone))  # (R, 3) along the world's axes
+        heads, turns = bones.transforms(skeleton, *helped)
+        self.helped = self._centre(heads, turns)  # (R, 3) with help
         ends = self._ends(heads, turns, [chain[-1] for chain in chains])
         lowest = np.where(pulled, np.inf, ends[..., 2].min(axis=2))
         ground = lowest.min(axis=1)
@@ -89,16 +92,15 @@ class Balance:
             for row, start in zip(points.reshape(len(ends), -1, 3), self.starts, strict=True)
         ]
 
-    def places(self, poses: JointPoses) -> tuple[Array, Array]:
-        """Ease the centres of mass of poses.
+    def places(self) -> tuple[Array, Array]:
+        """Ease the centres of mass of helped poses.
 
         Returns:
             (R, 3) places to which they are eased, armature space; (R,) mask of those that are elsewhere.
         """
-        centres = self._centre(*self.bones.transforms(self.skeleton, *poses))
-        pairs = zip(centres.tolist(), self.starts.tolist(), self.supports, strict=True)
+        pairs = zip(self.helped.tolist(), self.starts.tolist(), self.supports, strict=True)
         eased = np.array([support.eased(Vector(here), Vector(start))[:] for here, start, support in pairs])
-        leaves = length(eased - centres, axis=-1) > LEAST * self.heights
+        leaves = length(eased - self.helped, axis=-1) > LEAST * self.heights
         return np.einsum("rij,rj->ri", np.linalg.inv(self.worlds), eased), leaves
 
     @property

@@ -6,6 +6,7 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -317,28 +318,23 @@ def _balance_body(
     Args:
         group, batches, every, period, wanted: of the solve with the body.
     """
-    again = [_balanced(batch, helps) for batch, helps in zip(batches, wanted, strict=True)]
-    balanced = [each for each in again if each is not None]
-    if not balanced:
+    pairs = [(batch, _balanced(batch, helps)) for batch, helps in zip(batches, wanted, strict=True)]
+    again = [(batch, *pair) for batch, pair in pairs if pair is not None]
+    if not again:
         return
-    place = len(batches[0].constraints)
-    helps_of = [
-        [None if help is None else help._replace(balance=place) for help in helps]
-        for helps, each in zip(wanted, again, strict=True)
-        if each is not None
-    ]
-    for _ in _solve_group(Group(group.joints, (*group.members, place)), balanced, every, period, helps_of):
+    members = Group(group.joints, (*group.members, len(batches[0].constraints)))
+    _, balanced, leaving = zip(*again, strict=True)
+    for _ in _solve_group(members, balanced, every, period, leaving):
         yield 0.0
-    for batch, each in zip(batches, again, strict=True):
-        if each is not None:
-            batch.take_balanced(each)
+    for batch, each, _ in again:
+        batch.take_balanced(each)
 
 
-def _balanced(batch: Batch, helps: Sequence[Help | None]) -> Batch | None:
-    """A batch with a constraint of balance behind all others, at its poses without the body's help.
+def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[Help | None]] | None:
+    """A batch with a constraint of balance behind all others, and the help of rows to be solved with it.
 
-    None where its poses keep their balance, no bone of the body slides freely, a Balance constraint is there,
-    or every chain asks for help.
+    These rows are at their poses without help. None where all poses keep their balance, no bone of the body
+    slides freely, a Balance constraint is there, or every chain asks for help.
     """
     rows = np.array([k for k, each in enumerate(helps) if each is not None], np.intp)
     present = [each for each in helps if each is not None]
@@ -350,15 +346,18 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> Batch | None:
         return None
     chains = {c: chain_joints(skeleton, constraints[c]) for c in batch.active if constraints[c].use_position}
     chains = {c: chain for c, chain in chains.items() if chain}
-    pulled = np.array([[c in help.pulled + help.eased for c in chains] for help in present])
+    pulled = np.array([[c in help.constraints and c not in help.held for c in chains] for help in present])
     if pulled.all(axis=1).any():
         return None
-    balance = Balance(
-        skeleton, batch.bones.at(rows), batch.worlds[rows], [*chains.values()], pulled, alone.at(rows)
-    )
-    places, leaves = balance.places(JointPoses(batch.rotations, batch.translations).at(rows))
+    poses = alone.at(rows), JointPoses(batch.rotations, batch.translations).at(rows)
+    of_chains = [*chains.values()], pulled
+    balance = Balance(skeleton, batch.bones.at(rows), batch.worlds[rows], *of_chains, *poses)
+    places, leaves = balance.places()
     if not leaves.any():
         return None
+    leaving: list[Help | None] = [None] * len(helps)
+    for k, help in zip(rows[leaves].tolist(), itertools.compress(present, leaves), strict=True):
+        leaving[k] = help._replace(balance=len(constraints))
     keeps = Constraint(
         "",
         skeleton.joints[min(carriers)].name,
@@ -375,20 +374,23 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> Batch | None:
         targets=batch.targets.with_column(rows, places, balance.verticals),
         influences=None if influences is None else np.pad(influences, ((0, 0), (0, 1)), constant_values=1.0),
     )
-    balanced.rotations, balanced.translations = alone.at(slice(None))
+    balanced.rotations, balanced.translations = batch.rotations.copy(), batch.translations.copy()
+    for mine, theirs in zip((balanced.rotations, balanced.translations), alone, strict=True):
+        mine[rows[leaves]] = theirs[rows[leaves]]
     balanced.states = [{**states} for states in batch.states]
-    return balanced
+    balanced.smoothed = [[*smoothed] for smoothed in batch.smoothed]
+    return balanced, leaving
 
 
 class Help(NamedTuple):
     """The constraints that the body helps at a row."""
 
     missed: tuple[int, ...] = ()  # constraints that miss their targets alone
-    # Of these, constraints whose targets are where the base pose has their effectors, such as feet that stand
-    # while the head takes their legs along. They are served first.
-    held: tuple[int, ...] = ()
     # Constraints that reach their targets when straight, and stay short of them by Softness.
     eased: tuple[int, ...] = ()
+    # Of both, constraints whose targets are where the base pose has their effectors, such as feet that stand
+    # while the head takes their legs along. They are served first.
+    held: tuple[int, ...] = ()
     # Constraints without animated targets that left their chains in the base pose, see `_yielding`.
     idle: tuple[int, ...] = ()
     # Constraints whose targets are where their carriers have taken them, see `_yielding`.
@@ -428,11 +430,11 @@ def _help_of(batch: Batch) -> list[Help | None]:
         asking = [c for c in off[k] if c not in given_up]
         states.update((c, GAVE_WAY) for c in given_up if states[c] != EASED)
         missed = tuple(c for c in asking if states[c] != EASED)
-        held = tuple(c for c in missed if stays[c][k])
+        held = tuple(c for c in asking if stays[c][k])
         eased = tuple(c for c in asking if states[c] == EASED)
         idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
         carried = tuple(c for c, where in left.items() if where[k])
-        helped.append(Help(missed, held, eased, idle, carried) if asking else None)
+        helped.append(Help(missed, eased, held, idle, carried) if asking else None)
     return helped
 
 
