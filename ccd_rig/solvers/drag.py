@@ -17,20 +17,19 @@ from mathutils import Vector
 
 from ..errors import InvalidInput
 from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal, centre_of_mass
-from ..limits.shapes import Hinge, Slide
 from ..maths.batch import Array
 from ..maths.validation import SIZES, frozen_vector, is_number, listed, shown
 from ..settings import Solver, SolveResult, SolverSettings, SolveStatus
-from ..skeleton.joints import Joint, Skeleton
+from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics, placed_joints
 from ..skeleton.pose import Pose, check_pose
 from .pose_search import STATUSES, PoseSearch, Solved, Starts, check_call
 from .problem_tables import measure_goals, reach_of_goals, stored_targets
 from .soft_reach import stretched
+from .springs import with_springs
 
 KEPT, PULLED = 1, 2
 """Priorities of kept rotations and of pulled points; pins have 0."""
-AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
 SUPPORT_SOFTNESS = 0.2
@@ -363,36 +362,19 @@ class Drag:
         )
 
     def _sprung(self, has_balance: bool, comfort: bool) -> PoseSearch:
-        """The search with pulled points on springs, made at its first use.
-
-        A spring is a joint that slides to the pointer. It adds its square length to the square departure,
-        divided by its compliance, the square of its mobility; both lengths in the longest chain's.
-        """
+        """The search with pulled points on springs, made at its first use."""
         known = self._springs.get((has_balance, comfort))
         if known is not None:
             return known
         # CCD turns joint by joint: it would stretch the spring alone.
         settings = self._search.settings
         gives = self._search.follows_reference and settings.solver is not Solver.CCD
-        joints, goals = list(self.skeleton.joints), list[Goal]()
-        longest = max((joint.name for joint in joints), key=len)
-        for n, goal in enumerate(self._pulls):
-            spring = Joint(
-                f"{longest}{n}",
-                self.skeleton.index(goal.joint),
-                goal.effector(self.skeleton)[:],
-                length=0.0,
-                limit=Hinge((1.0, 0.0, 0.0), 0.0, 0.0),
-                stiffness=1.0 - math.sqrt(COMPLIANCE) if gives else 1.0,
-                slides=tuple([Slide(axis, -SIZES[1], SIZES[1]) for axis in AXES]),
-            )
-            joints.append(spring)
-            length = goal.chain_length and goal.chain_length + 1
-            goals.append(replace(goal, joint=spring.name, offset=Vector(), chain_length=length))
+        mobility, pulled = math.sqrt(COMPLIANCE) if gives else 0.0, range(len(self._pulls))
+        skeleton, goals = with_springs(self.skeleton, self._pulls, pulled, mobility)
         goals += self._holds
         if has_balance and self.support is not None:
             goals.append(BalanceGoal(self._centre, self.support.axes))
-        made = PoseSearch(Skeleton(joints), goals, replace(settings, comfort=comfort), reach=self._reach)
+        made = PoseSearch(skeleton, goals, replace(settings, comfort=comfort), reach=self._reach)
         return self._springs.setdefault((has_balance, comfort), made)
 
     def _solve_sprung(

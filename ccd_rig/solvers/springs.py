@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..goals import PositionGoal
+from ..goals import Goal, PositionGoal
 from ..limits.shapes import Hinge, Slide
 from ..maths.batch import Array, length, rotate
 from ..maths.validation import SIZES
@@ -67,6 +67,37 @@ class SprungGoal(PositionGoal):
         return {**super().row(skeleton), **at_spring}
 
 
+def with_springs(
+    skeleton: Skeleton, goals: Sequence[Goal], pulled: Sequence[int], mobility: float
+) -> tuple[Skeleton, list[Goal]]:
+    """A skeleton with springs on pulled points, and the goals with those of the springs' ends.
+
+    A spring is a joint that slides from the point, behind all others. It adds its square length to the square
+    departure, divided by its compliance, the square of its mobility. Lengths are in the unit of the search.
+
+    Args:
+        pulled: numbers of position goals.
+    """
+    joints, hung = list(skeleton.joints), list(goals)
+    longest = max((joint.name for joint in joints), key=len)
+    for n, k in enumerate(pulled):
+        goal = goals[k]
+        assert isinstance(goal, PositionGoal)
+        spring = Joint(
+            f"{longest}{n}",
+            skeleton.index(goal.joint),
+            goal.effector(skeleton)[:],
+            length=0.0,
+            limit=Hinge((1.0, 0.0, 0.0), 0.0, 0.0),
+            stiffness=1.0 - mobility,
+            slides=tuple([Slide(axis, -SIZES[1], SIZES[1]) for axis in AXES]),
+        )
+        joints.append(spring)
+        kept = {each.name: getattr(goal, each.name) for each in fields(PositionGoal)}
+        hung[k] = SprungGoal(**kept, spring=spring.name)
+    return Skeleton(joints), hung
+
+
 def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs:
     """Springs on points of a search, made once for all searches of equal goals."""
     limbs = None if search.limb_goals is None else goals_key(search.limb_goals)
@@ -80,31 +111,13 @@ class Springs:
     def __init__(self, search: PoseSearch, pulled: tuple[int, ...]) -> None:
         """Hang springs on the points of position goals, by their numbers `pulled`."""
         self.skeleton, self.pulled, skeleton = search.skeleton, pulled, search.skeleton
-        joints, goals = list(skeleton.joints), list(search.goals)
-        longest = max((joint.name for joint in joints), key=len)
-        for n, k in enumerate(self.pulled):
-            goal = goals[k]
-            assert isinstance(goal, PositionGoal)
-            spring = Joint(
-                f"{longest}{n}",
-                skeleton.index(goal.joint),
-                goal.effector(skeleton)[:],
-                length=0.0,
-                limit=Hinge((1.0, 0.0, 0.0), 0.0, 0.0),
-                stiffness=1.0 - math.sqrt(2.0 * EXTENT / FORCE),
-                slides=tuple([Slide(axis, -SIZES[1], SIZES[1]) for axis in AXES]),
-            )
-            joints.append(spring)
-            kept = {each.name: getattr(goal, each.name) for each in fields(PositionGoal)}
-            goals[k] = SprungGoal(**kept, spring=spring.name)
-        springs = joints[len(skeleton) :]
+        hung, goals = with_springs(skeleton, search.goals, pulled, math.sqrt(2.0 * EXTENT / FORCE))
+        springs = hung.joints[len(skeleton) :]
         self.tips = [spring.parent for spring in springs]
         self.ends = np.array([spring.offset[:] for spring in springs])
         self.extent = EXTENT * search.reach
-        movable = {*search.movable, *range(len(skeleton), len(joints))}
-        self.sprung = PoseSearch(
-            Skeleton(joints), goals, search.settings, movable, search.limb_goals, search.reach
-        )
+        movable = {*search.movable, *range(len(skeleton), len(hung))}
+        self.sprung = PoseSearch(hung, goals, search.settings, movable, search.limb_goals, search.reach)
 
     def eased(
         self,
