@@ -205,7 +205,7 @@ class PoseSearch:
         goal_settings: GoalSettings | None = None,
         rounds: bool = False,
     ) -> Solved:
-        """Solve B poses, each by itself.
+        """Solve B poses, each by itself; of equal ones in a row the first.
 
         Comfort regions stand for the limits first; a pose leaves them only where its goals are missed inside.
 
@@ -235,6 +235,25 @@ class PoseSearch:
             tolerances,
             *((none.rotations, none.translations) if reference is None else map(flat, reference)),
         )
+        fresh = _fresh((rows, rotations, translations, *inputs[1:]), len(rotations))
+        if not fresh.all():  # a hold
+
+            def at_fresh(each: Array) -> Array:
+                return each if len(each) == 1 else each[fresh]
+
+            return self.solve(
+                rotations[fresh],
+                translations[fresh],
+                [at_fresh(each) for each in targets],
+                None if reference is None else (at_fresh(reference[0]), at_fresh(reference[1])),
+                starts,
+                budget,
+                None if bones is None else bones.at(fresh),
+                at_fresh(tolerances),
+                settles,
+                values.at(fresh),
+                rounds,
+            ).at(np.cumsum(fresh) - 1)
         solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
         missed: Indices = np.arange(len(rotations))
         if not settles:
@@ -449,6 +468,18 @@ class _Problems:
     idle: dict[float, list[Problem]] = field(default_factory=dict)
     tables: dict[str, Any] | None = None  # of which they are made; None before the first
     reach: float = 1.0  # see `PoseSearch`
+
+
+def _fresh(inputs: Sequence[Array], size: int) -> Mask:
+    """(B,) mask of poses with other inputs than the pose before; inputs with one row are alike for all."""
+    fresh: Mask = np.zeros(size, np.bool_)
+    fresh[:1] = True
+    for each in inputs:
+        if fresh.all():
+            break
+        if len(each) > 1:
+            fresh[1:] |= (each[1:] != each[:-1]).reshape(size - 1, -1).any(axis=1)
+    return fresh
 
 
 def shared_search(

@@ -9,6 +9,7 @@ from ccd_rig.maths.batch import angles_between, length
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers import pose_search
 from ccd_rig.solvers import springs as of_springs
 from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import Bones
@@ -89,3 +90,20 @@ def test_a_reach_window_holds_while_springs_measure():
     point = np.array([(6.0, 8.0, 0.0)])
     ends = [length(eased(each, near, point), axis=-1)[0] for each in (search, plain)]
     assert ends[0] < 0.9 * 5.0 + 1e-3 < ends[1]
+
+
+def test_a_hold_is_solved_once(monkeypatch):
+    """Poses with the inputs of the pose before are copies of it; others have the same bits as alone."""
+    search, near = searched()
+    sizes, solve_poses = [], pose_search.solve_poses
+    monkeypatch.setattr(
+        pose_search, "solve_poses", lambda *inputs: (sizes.append(len(inputs[1])), solve_poses(*inputs))[1]
+    )
+    points = np.repeat([(1.0, 2.0, 0.5), (2.0, 1.0, -1.0), (9.0, 0.0, 0.0)], (3, 1, 4), axis=0)
+    poses = tuple(np.tile(each, (8, 1, 1)) for each in near)
+    solved = search.solve(*poses, [points], poses)
+    assert max(sizes) == 3
+    for k, point in enumerate(points):
+        alone = search.solve(*near, [point[None]], near)
+        assert (solved.rotations[k] == alone.rotations[0]).all()
+        assert (solved.distances[k], solved.statuses[k]) == (alone.distances[0], alone.statuses[0])
