@@ -39,6 +39,7 @@ class Balance:
         worlds: Array,
         chains: Sequence[Sequence[int]],
         pulled: Mask,
+        base: JointPoses,
         alone: JointPoses,
         helped: JointPoses,
     ) -> None:
@@ -48,7 +49,9 @@ class Balance:
             bones: rest of the joints.
             worlds: (R, 3, 3) armature space to world.
             chains: (L) joints of each chain that has a position to reach or to hold, root first.
-            pulled: (R, L) mask of chains that ask for help, and carry nothing.
+            pulled: (R, L) mask of chains that ask for help. They carry no more than in the base poses: a foot
+                that steps aside does, and a hand that reaches down does not.
+            base: reference poses.
             alone: poses without help.
             helped: poses with it, in which what stands is where it should be.
         """
@@ -61,8 +64,11 @@ class Balance:
         self.starts = self._centre(*bones.transforms(skeleton, *alone))  # (R, 3) along the world's axes
         heads, turns = bones.transforms(skeleton, *helped)
         self.helped = self._centre(heads, turns)  # (R, 3) with help
-        ends = self._ends(heads, turns, [chain[-1] for chain in chains])
-        lowest = np.where(pulled, np.inf, ends[..., 2].min(axis=2))
+        tips = [chain[-1] for chain in chains]
+        ends = self._ends(heads, turns, tips)
+        before = self._ends(*bones.transforms(skeleton, *base), tips)[..., 2].min(axis=2)
+        lowest = ends[..., 2].min(axis=2)
+        lowest = np.where(pulled, np.maximum(lowest, before), lowest)
         ground = lowest.min(axis=1)
         self.heights = np.maximum(self.starts[:, 2] - ground, 0.0)  # (R,) above the lowest end
         band = np.maximum(STANDS * self.heights, np.finfo(float).tiny)

@@ -349,7 +349,7 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     pulled = np.array([[c in help.constraints and c not in help.held for c in chains] for help in present])
     if pulled.all(axis=1).any():
         return None
-    poses = alone.at(rows), JointPoses(batch.rotations, batch.translations).at(rows)
+    poses = batch.base.at(rows), alone.at(rows), JointPoses(batch.rotations, batch.translations).at(rows)
     of_chains = [*chains.values()], pulled
     balance = Balance(skeleton, batch.bones.at(rows), batch.worlds[rows], *of_chains, *poses)
     places, leaves = balance.places()

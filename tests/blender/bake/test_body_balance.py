@@ -82,6 +82,7 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
         np.zeros((31, 2), bool),
         poses,
         poses,
+        poses,
     )
     assert balance.weights[0].tolist() == [1.0, 1.0]
     assert balance.weights[-1].tolist() == [0.0, 1.0]
