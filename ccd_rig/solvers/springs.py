@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ It is long, as a stretched body's resistance grows steeply: all but some thousan
 """
 ROUNDS = 4
 """Solves in which points come to where the force is the largest."""
+STEPS = 40
+"""Most steps of such a solve, which goes on from the pose of the one before."""
 AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -117,7 +119,8 @@ class Springs:
         self.ends = np.array([spring.offset[:] for spring in springs])
         self.extent = EXTENT * search.reach
         movable = {*search.movable, *range(len(skeleton), len(hung))}
-        self.sprung = PoseSearch(hung, goals, search.settings, movable, search.limb_goals, search.reach)
+        settings = replace(search.settings, max_iterations=min(search.settings.max_iterations, STEPS))
+        self.sprung = PoseSearch(hung, goals, settings, movable, search.limb_goals, search.reach)
 
     def eased(
         self,
@@ -152,16 +155,19 @@ class Springs:
         )
         whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
 
+        start = near
+
         def distances(anchors: Array) -> Array:
             """(R, P, 3) from pulled points to targets, with springs from the points to anchors."""
+            nonlocal start
             pulled = [*targets]
             for n, k in enumerate(self.pulled):
                 pulled[k] = anchors[:, n]
             solved = self.sprung.solve(
-                *near, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
+                *start, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
             )
-            reached = solved.rotations[:, :count], solved.translations[:, :count]
-            return whole - self._points(reached, bones)
+            start = solved.rotations, solved.translations
+            return whole - self._points((start[0][:, :count], start[1][:, :count]), bones)
 
         # Springs at the largest force, each along its way to the target.
         ways = distances(whole)
