@@ -102,13 +102,16 @@ class Support:
     Attributes:
         points: model space, at least one.
         up: the model's axis that is vertical: 0, 1 or 2.
+        softness: part of the way to an edge over which points are eased, above 0 to 1.
 
     Raises:
-        InvalidInput: there is no point, one that is not three finite numbers, or another axis.
+        InvalidInput: there is no point, one that is not three finite numbers, another axis, or a softness out
+            of range.
     """
 
     points: tuple[Vector, ...]
     up: int = 2
+    softness: float = SUPPORT_SOFTNESS
 
     def __post_init__(self) -> None:
         points = listed("Support.points", self.points, "at least one point")
@@ -116,6 +119,8 @@ class Support:
             raise InvalidInput("there is nothing to stand on: give at least one point")
         if self.up not in (0, 1, 2):
             raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
+        if not (is_number(self.softness) and 0.0 < self.softness <= 1.0):
+            raise InvalidInput(f"softness must be above 0 and at most 1, not {shown(self.softness)}")
         corners = tuple([frozen_vector(point, "point of the support") for point in points])
         object.__setattr__(self, "points", corners)
 
@@ -166,7 +171,7 @@ class Support:
             room = normal[0] * (ax - begun[0]) + normal[1] * (ay - begun[1])
             along = normal[0] * (here[0] - begun[0]) + normal[1] * (here[1] - begun[1])
             if room > 0.0:
-                soft = SUPPORT_SOFTNESS * room
+                soft = self.softness * room
                 kept = room - soft * math.exp(-max(along - room + soft, 0.0) / soft)
                 at = begun[0] + kept * normal[0], begun[1] + kept * normal[1]
                 corners = _cut(corners, at, normal)

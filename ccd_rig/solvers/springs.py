@@ -35,8 +35,8 @@ from .problem_tables import Bones, GoalSettings, goals_key
 FORCE = 120.0
 """Largest force of a pull: square radians per unit of length of the search.
 
-At 60 a hand stays 4 cm short of where it stays 1 cm short. At 160 a straight knee bends by 20 degrees in a
-frame, as the body gets farther on the other side of a barrier, and a bake takes ten times as long.
+At 60 a hand stays 4 cm short of where it stays 2 cm short. From 160 on a figure finds reaches on the other
+side of a barrier: limbs turn by 40 degrees in a frame, and a bake takes several times as long.
 """
 EXTENT = 0.25
 """Length of a spring at the largest force, in lengths of the longest chain.
@@ -45,7 +45,7 @@ It is long, as a stretched body's resistance grows steeply: all but some thousan
 """
 ROUNDS = 4
 """Solves in which points come to where the force is the largest."""
-STEPS = 40
+STEPS = 80
 """Most steps of such a solve, which goes on from the pose of the one before."""
 AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -154,7 +154,6 @@ class Springs:
             np.concatenate((bones.rests, turns[: len(tails)]), axis=1),
         )
         whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
-
         start = near
 
         def distances(anchors: Array) -> Array:
@@ -169,14 +168,20 @@ class Springs:
             start = solved.rotations, solved.translations
             return whole - self._points((start[0][:, :count], start[1][:, :count]), bones)
 
-        # Springs at the largest force, each along its way to the target.
-        ways = distances(whole)
+        def past(ways: Array, extent: float) -> Array:
+            """The part of ways that is left beyond an extent."""
+            return (
+                ways * np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)[..., None]
+            )
+
+        # Springs at the largest force, each along its way to the target; from far away none would settle.
+        ways = distances(whole - past(whole - self._points(poses, bones), 2.0 * self.extent))
         forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
-        short = np.zeros_like(whole)
+        short = past(ways, self.extent)
         for _ in range(ROUNDS):
             beyond = distances(whole - short + forces) + forces
-            forces = beyond * (self.extent / np.maximum(length(beyond, axis=-1), self.extent)[..., None])
-            short = beyond - forces
+            short = past(beyond, self.extent)
+            forces = beyond - short
         for n, k in enumerate(self.pulled):
             eased[k] = (whole - short)[:, n]
         return eased

@@ -25,6 +25,11 @@ from ..solve.planting import JointPoses
 
 STANDS = 0.15
 """Height of an end above the lowest, in parts of that of the centre of mass, at which it carries nothing."""
+SOFTNESS = 1.0
+"""Softness of supports: the body leans back from the first, so that no bone has to catch up near an edge.
+
+With that of a drag, 0.2, bones turn up to half as far again in a frame.
+"""
 LEAST = 1e-4
 """Least distance of the centre of mass that counts, in parts of its height."""
 
@@ -94,7 +99,7 @@ class Balance:
         middles = middles[:, None, None]
         points = middles + weights[..., None, None] * (ends - middles)
         return [
-            Support(tuple(map(Vector, (*row.tolist(), start.tolist()))))
+            Support(tuple(map(Vector, (*row.tolist(), start.tolist()))), softness=SOFTNESS)
             for row, start in zip(points.reshape(len(ends), -1, 3), self.starts, strict=True)
         ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bpy
 import numpy as np
 import pytest
 from helped import FEET, FRAMES, SOLVE, key_way, missed, shift
@@ -92,18 +91,11 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
     assert np.abs(np.diff(nearest)).max() < 0.1
 
 
-def test_the_body_does_not_jump_where_a_target_gets_out_of_its_reach(ext, monkeypatch):
-    """A pull without a largest force stretches it in a few frames."""
-    largest = {}
-    for force in (None, 1e5):
-        bpy.ops.wm.read_homefile(use_empty=True)
-        if force is not None:
-            monkeypatch.setattr(ext.module("ccd_rig.solvers.springs"), "FORCE", force)
-        rig, row = figure("forward", plants=False)
-        key_way(row, (0.4, -0.3, 1.3), (0.0, -2.2, 1.33))
-        bake(*ENDS)
-        poses = [in_world(rig, frame) for frame in FRAMES]
-        assert max(out(pose, rig) for pose in poses) < 2e-3
-        largest[force] = largest_turn(poses)
-    assert largest[None] < 27.0, largest
-    assert largest[1e5] > 1.3 * largest[None], largest
+def test_legs_do_not_jump_where_a_target_gets_out_of_the_bodys_reach(ext):
+    """A pull without a largest force would stretch the figure in a few frames."""
+    rig, row = figure("forward", plants=False)
+    key_way(row, (0.4, -0.3, 1.3), (0.0, -2.2, 1.33))
+    bake(*ENDS)
+    poses = [in_world(rig, frame) for frame in FRAMES]
+    assert max(out(pose, rig) for pose in poses) < 2e-3
+    assert largest_turn(poses, ["thigh.L"]) < 12.0

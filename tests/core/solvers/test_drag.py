@@ -471,6 +471,8 @@ def test_a_support_of_pins_is_what_the_figure_stands_on():
     [
         ({"points": ()}, "nothing to stand on"),
         ({"up": 3}, "up must be"),
+        ({"softness": 0.0}, "softness must be above 0"),
+        ({"softness": float("nan")}, "softness must be above 0"),
         ({"points": (1,)}, "point of the support"),
     ],
 )
