@@ -170,9 +170,8 @@ class Springs:
 
         def past(ways: Array, extent: float) -> Array:
             """The part of ways that is left beyond an extent."""
-            return (
-                ways * np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)[..., None]
-            )
+            shares = np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)
+            return np.asarray(ways * shares[..., None])
 
         # Springs at the largest force, each along its way to the target; from far away none would settle.
         ways = distances(whole - past(whole - self._points(poses, bones), 2.0 * self.extent))
