@@ -341,6 +341,7 @@ def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
     """Retry frames that miss their goals, from other starts and from neighbours that meet theirs."""
     if not motion.statuses.any():
         return
+    can_retry = motion.can_retry.copy()  # by independent solves
     tried = np.array([kind.starts is not None for kind in frames.kinds])[frames.kind]
     left = (motion.statuses != 0) & tried
     for row in np.flatnonzero(left).tolist():
@@ -357,22 +358,25 @@ def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
             if motion.statuses[stretch[place]] == 0:
                 place += 1
                 continue
-            rows = np.array([stretch[place]])
-            solved = frames.solve(rows, tries=True)
-            yield 0
-            if _first_missed(frames, rows[0], solved) > _first_missed(frames, rows[0], motion.at(rows)):
-                motion.put(rows, solved)
-                yield from _continue(frames, motion, stretch[place + 1 :], stretch[place])
-                yield from _continue(frames, motion, stretch[:place][::-1], stretch[place])
-                gap = RETRY_EVERY
+            if can_retry[stretch[place]]:
+                rows = np.array([stretch[place]])
+                solved = frames.solve(rows, tries=True)
+                yield 0
+                if _first_missed(frames, rows[0], solved) > _first_missed(frames, rows[0], motion.at(rows)):
+                    motion.put(rows, solved)
+                    yield from _continue(frames, motion, stretch[place + 1 :], stretch[place])
+                    yield from _continue(frames, motion, stretch[:place][::-1], stretch[place])
+                    gap = RETRY_EVERY
             place, gap = place + gap, 2 * gap
 
 
 def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -> Generator[int, None, None]:
     """Continue the departure of frame `start` over `rows`, as long as they miss an earlier priority."""
     for row in rows:
+        if start < 0:
+            return
         ends, missed = np.array([start]), _first_missed(frames, row, motion.at(np.array([row])))
-        if start < 0 or missed >= _first_missed(frames, start, motion.at(ends)):
+        if missed >= _first_missed(frames, start, motion.at(ends)):
             return
         turned = departures(frames, motion.rotations[ends], ends)
         solved = frames.solve(np.array([row]), start=_carried(frames, np.array([row]), turned))

@@ -85,6 +85,7 @@ class Solved:
     steps: Indices  # (B,) of all tries
     distances: Array  # (B, G) errors of goals, model units
     angles: Array  # (B, G) errors of goals, radians
+    can_retry: Mask  # (B,) whether other starts may lead to a pose that meets the goals
 
     @classmethod
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
@@ -93,7 +94,9 @@ class Solved:
         statuses: Indices = np.zeros(size, np.int32)
         statuses[:] = 1
         errors = np.zeros((size, goals)), np.zeros((size, goals))
-        return cls(rotations.copy(), translations.copy(), statuses, np.zeros(size, np.int32), *errors)
+        steps: Indices = np.zeros(size, np.int32)
+        can_retry: Mask = np.zeros(size, np.bool_)
+        return cls(rotations.copy(), translations.copy(), statuses, steps, *errors, can_retry)
 
     def at(self, rows: Indices | Mask) -> Solved:
         """A copy of a subset of poses."""
@@ -113,7 +116,8 @@ class Solved:
         return replace(self, distances=distances, angles=angles)
 
     def _arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
-        return self.rotations, self.translations, self.statuses, self.steps, self.distances, self.angles
+        errors = self.distances, self.angles
+        return self.rotations, self.translations, self.statuses, self.steps, *errors, self.can_retry
 
 
 class PoseSearch:
@@ -271,10 +275,10 @@ class PoseSearch:
         if reference is not None:
             from_reference = (reference[0] == rotations).all(axis=(1, 2))
             from_reference &= (reference[1] == translations).all(axis=(1, 2))
-        can_retry: Mask = (solved.statuses[missed] != OUT_OF_REACH) & (not settles)
-        others = none
-        if starts is not None and can_retry.any() and not self._is_single:
-            others = none if any(self.tolerances[i] for i in self.movable) else starts()
+        can_retry: Mask = solved.statuses[missed] != OUT_OF_REACH
+        can_retry &= not (settles or self._is_single or any(self.tolerances[i] for i in self.movable))
+        solved.can_retry[missed] = can_retry
+        others = none if starts is None or not can_retry.any() else starts()
         for which, begun in ((missed[~can_retry], none), (missed[can_retry], others)):
             for is_same in (True, False):
                 alike = which[from_reference[which] == is_same]
