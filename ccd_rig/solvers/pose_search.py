@@ -479,7 +479,7 @@ def _fresh(inputs: Sequence[Array], size: int) -> Mask:
     fresh: Mask = np.zeros(size, np.bool_)
     fresh[:1] = True
     for each in inputs:
-        if fresh.all():
+        if size < 2 or fresh.all():
             break
         if len(each) > 1:
             fresh[1:] |= (each[1:] != each[:-1]).reshape(size - 1, -1).any(axis=1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import bpy
@@ -306,9 +307,15 @@ class BakeFrames:
         """(S,) rows of the solved frames."""
         return np.searchsorted(self.frames, self.solved_frames)
 
+    @cached_property
+    def _chains_and_bodies(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """By constraint, the joints of its chain, and of the body that may help, root first."""
+        skeleton = self.skeleton
+        return [(chain_joints(skeleton, each), body_joints(skeleton, each)) for each in self.constraints]
+
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
-        chain, body = (of(self.skeleton, self.constraints[c]) for of in (chain_joints, body_joints))
+        chain, body = self._chains_and_bodies[c]
         if not body or not (self.helped or self.returning):
             return chain
         helped = any(c in each.members for each in self.helped.values())

@@ -85,6 +85,14 @@ def _largest_stretch(world: bytes) -> float:
     return float(np.linalg.norm(np.frombuffer(world).reshape(3, 3), ord=2))
 
 
+class GroupPart(NamedTuple):
+    """The part of a batch that the solve of a group looks at."""
+
+    members: tuple[int, ...]  # that are active
+    joints: Rows  # their chains up to the root, all where it balances
+    skeleton: Skeleton  # of these joints, in the first row
+
+
 @dataclass
 class Batch:
     """R frames with the same active constraints and the same limits."""
@@ -100,6 +108,7 @@ class Batch:
     lengths: Array  # (R, J) of bones
     base: JointPoses  # reference poses
     settings: FrameSolveSettings  # of every solve
+    skeleton: Skeleton = field(init=False)  # of the first row
     rotations: Array = field(init=False)  # (R, J, 4) solutions; base poses of groups that are not solved yet
     translations: Array = field(init=False)  # (R, J, 3) likewise
     sharper: float = 1.0  # factor on the tolerances
@@ -112,9 +121,10 @@ class Batch:
     # By row and constraint with an influence below 1, the distance that the body leaves, armature space.
     left: dict[int, dict[int, float]] = field(default_factory=dict)
     alone: JointPoses | None = None  # poses without the body's help, while it helps; else None
-    _places: dict[Group, Rows] = field(default_factory=dict, repr=False)  # see `places_of`
+    _parts: dict[Group, GroupPart] = field(init=False, repr=False)  # see `part_of`
 
     def __post_init__(self) -> None:
+        self.skeleton, self._parts = self.skeletons[0], {}
         self.rotations, self.translations = self.base.at(slice(None))
         self.states, self.smoothed = [{} for _ in self.frames], [[] for _ in self.frames]
 
@@ -138,11 +148,6 @@ class Batch:
             influences=bake_frames.influences[rows],
         )
 
-    @property
-    def skeleton(self) -> Skeleton:
-        """The skeleton of the first row."""
-        return self.skeletons[0]
-
     @cached_property
     def scales(self) -> Array:
         """World metres per unit of armature space, see `scales`."""
@@ -151,10 +156,6 @@ class Batch:
     def scales_at(self, rows: Rows | list[int]) -> Array:
         """`scales` of rows, (R or 1,)."""
         return self.scales if len(self.scales) == 1 else self.scales[rows]
-
-    def active_of(self, group: Group) -> tuple[int, ...]:
-        """Members of a group that are active."""
-        return tuple(c for c in group.members if c in self.active)
 
     @cached_property
     def _rests(self) -> tuple[Array, Array]:
@@ -166,7 +167,7 @@ class Batch:
 
     def inputs_of(self, group: Group) -> tuple[bytes, tuple[object, ...]]:
         """All that a group's solution at the only row depends on, as bytes and values; see `SolvedGroups`."""
-        joints, members = self.places_of(group), self.active_of(group)
+        members, joints, _ = self.part_of(group)
         rests, targets = self._rests
         poses = self.rotations[0, joints], self.translations[0, joints]
         arrays = *poses, rests[joints], targets[list(members)], self.worlds[0]
@@ -178,14 +179,14 @@ class Batch:
 
     def solution_of(self, group: Group) -> SolvedGroup:
         """A group's solution at the only row."""
-        joints = self.places_of(group)
-        states = {c: self.states[0][c] for c in self.active_of(group)}
+        members, joints, _ = self.part_of(group)
+        states = {c: self.states[0][c] for c in members}
         poses = self.rotations[0, joints], self.translations[0, joints]
         return SolvedGroup(*poses, states, self.skeleton.shape)
 
     def take_over(self, group: Group, solved: SolvedGroup) -> None:
         """Take over a group's solution at the only row."""
-        joints = self.places_of(group)
+        joints = self.part_of(group).joints
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
 
@@ -201,9 +202,9 @@ class Batch:
         self.iterations = max(self.iterations, balanced.iterations)
         self.left = balanced.left
 
-    def places_of(self, group: Group) -> Rows:
-        """Joints that the solve of a group looks at: its chains up to the root, all where it balances."""
-        if group not in self._places:
+    def part_of(self, group: Group) -> GroupPart:
+        """The part of the batch that the solve of a group looks at."""
+        if group not in self._parts:
             skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
             tips = tuple([constraint.tip for constraint in constraints])
             balances = any(constraint.kind.balances for constraint in constraints)
@@ -212,9 +213,10 @@ class Batch:
                 chains = {j for tip in tips for j in skeleton.chain(tip)}
                 return np.arange(len(skeleton)) if balances else np.array(sorted(chains))
 
-            key = "places", tips, balances
-            self._places[group] = skeleton.original.computed_once(key, joints)
-        return self._places[group]
+            rows = skeleton.original.computed_once(("places", tips, balances), joints)
+            members = tuple(c for c in group.members if c in self.active)
+            self._parts[group] = GroupPart(members, rows, skeleton.part(rows.tolist()))
+        return self._parts[group]
 
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
@@ -265,7 +267,7 @@ def _solve_alone(
     """Solve a group without the body's help: at once, or by a closed form; yields counts of solved rows."""
     at_once: list[Batch] = []
     for batch in batches:
-        present = batch.active_of(group)
+        present = batch.part_of(group).members
         if are_solved_at_once([batch.constraints[c] for c in present]):
             at_once += [batch] if present else []
         else:
@@ -504,7 +506,7 @@ def _helped_row(
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
     """Solve a group with a closed form, row by row."""
-    members, settings = batch.active_of(group), batch.settings.solver
+    members, settings = batch.part_of(group).members, batch.settings.solver
     constraints = [batch.constraints[c] for c in members]
     if len(constraints) > 1:
         alone = next(each for each in constraints if not are_solved_at_once([each]))
@@ -612,9 +614,8 @@ def _neighbours(every: Array, period: int, frames: Array) -> tuple[Rows, Rows, R
 
 def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
     """The rows of a batch as shares of a group; most batches have one."""
-    members, constraints = batch.active_of(group), batch.constraints
-    joints = batch.places_of(group)
-    skeleton = batch.skeleton.part(joints.tolist())
+    members, joints, skeleton = batch.part_of(group)
+    constraints = batch.constraints
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     at_rows = [lengths]
     for c in members:
@@ -692,7 +693,7 @@ class _Plan:
         Args:
             wanted: targets of the rows.
         """
-        members, settings = batch.active_of(group), batch.settings
+        members, settings = batch.part_of(group).members, batch.settings
         constraints = tuple([batch.constraints[c] for c in members])
 
         def made() -> _Plan:
@@ -709,8 +710,9 @@ class _Plan:
     ) -> _Plan:
         whole, constraints, helped = batch.skeleton, batch.constraints, help.constraints
         body = {j for c in helped for j in body_joints(whole, constraints[c])}
-        gave_way = _yielding(batch, batch.active_of(group), help, body)
-        members = tuple(c for c in batch.active_of(group) if c not in gave_way)
+        active = batch.part_of(group).members
+        gave_way = _yielding(batch, active, help, body)
+        members = tuple(c for c in active if c not in gave_way)
         of_members = {c: goals_of_rows(skeleton, constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (of_one, _) in of_members.items() for goal in of_one]
         solver, error_reduction = batch.settings.solver, batch.settings.error_reduction

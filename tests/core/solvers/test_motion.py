@@ -308,6 +308,25 @@ def test_frames_that_cannot_be_met_move_without_pops() -> None:
     assert largest_turn(smooth) < 20.0
 
 
+@pytest.mark.parametrize(("limit", "is_tried"), [(None, False), (SwingTwist(Cone(0.3), (-0.2, 0.2)), True)])
+def test_only_targets_within_reach_are_tried_again(
+    limit: Limit | None, is_tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the length of the chain, other starts lead nowhere; short of it limits may be in the way."""
+    tried: list[bool] = []
+    solve = Kind.solve
+
+    def counted(*arguments: Any, **options: Any) -> Solved:
+        tried.append(bool(arguments[5]))
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(Kind, "solve", counted)
+    points = np.array([(2.0, 1.0 if is_tried else 6.0, 0.5)] * 2)
+    missed = solved(frames_of(chain(3, limit), points), 0.0).solved
+    assert (missed.statuses != 0).all()
+    assert any(tried) == is_tried
+
+
 @pytest.mark.parametrize("seed", few_of([65, 144, 152], 1))
 def test_sweeps_of_frames_that_miss_end_where_nothing_is_gained(
     seed: int, monkeypatch: pytest.MonkeyPatch
