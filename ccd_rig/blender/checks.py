@@ -38,6 +38,8 @@ from .solve.methods import chain_joints, panel_words
 from .solve.planting import support_chains
 
 ROUNDING = 1e-6  # radians: limits are stored as float32
+UNMOVED = 1e-5
+"""Part of its size, or of its distance from the armature's origin, by which constraints may shift a bone."""
 
 
 def _chain_problems(
@@ -125,8 +127,9 @@ def _chain_problems(
 
 
 def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
-    """Yield a single warning about locked bones that Blender's constraints move."""
-    unseen = [(bone.name, constraint.name) for bone in bones for constraint in _placing(bone)]
+    """Yield a single warning about locked bones that Blender's constraints move from where channels say."""
+    moved = [bone for bone in bones if any(_placing(bone)) and not _is_at_channels(bone)]
+    unseen = [(bone.name, constraint.name) for bone in moved for constraint in _placing(bone)]
     if len(unseen) == 1:
         ((bone, constraint),) = unseen
         message = f"Bone '{bone}': the solve does not see where Blender's constraint '{constraint}'"
@@ -140,6 +143,22 @@ def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
 def _placing(bone: bpy.types.PoseBone) -> Iterator[Any]:
     """Constraints of a bone that move it alone; see `ik_problems` for the rest."""
     return (each for each in clamps.acting_constraints(bone) if each.type not in ("IK", "SPLINE_IK"))
+
+
+def _is_at_channels(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is where its channels bring it, as those of Rigify's mechanism are."""
+    parent, rest = bone.parent, bone.bone.matrix_local
+    above = (
+        {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local} if parent else {}
+    )
+    channels_alone: Any = bone.bone.convert_local_to_pose(bone.matrix_basis, rest, **above)
+    shown: Any = bone.matrix
+    size = max(bone.bone.length, *map(abs, shown.translation))
+    return all(  # false for NaN
+        abs(one - other) <= UNMOVED * (size if column == 3 else 1.0)
+        for row, reference in zip(shown, channels_alone, strict=True)
+        for column, (one, other) in enumerate(zip(row, reference, strict=True))
+    )
 
 
 def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:

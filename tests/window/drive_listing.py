@@ -342,7 +342,7 @@ def film() -> Iterator[float]:
     for frame in PLAYED:
         bpy.context.scene.frame_set(frame)
         hips = bpy.context.object.pose.bones["spine"].head
-        look((0.0, hips.y, 0.9), 3.4)
+        look((0.0, hips.y, 1.1), 4.2)
         yield SETTLED
         photograph(f"film_{next(shots):03d}")
     note("film", frames=next(shots))

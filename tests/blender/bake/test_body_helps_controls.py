@@ -38,6 +38,21 @@ def figure(controls):
     return controls, row
 
 
+def test_constraints_of_the_mechanism_that_move_nothing_are_not_told(checks, figure):
+    """Its locked bones have constraints that leave them where their channels bring them, but for one here."""
+    rig, _ = figure
+    mechanism = rig.pose.bones["MCH-hand_fk.L"]
+    assert len(mechanism.constraints) > 0
+    assert checks.problems(rig, bpy.context.scene) == ()
+    turned = mechanism.constraints.new("TRANSFORM")
+    turned.target, turned.subtarget, turned.map_to = rig, "torso", "ROTATION"
+    turned.to_min_x_rot = turned.to_max_x_rot = 0.1
+    rigs.update()
+    (problem,) = checks.problems(rig, bpy.context.scene)
+    assert problem.where == mechanism.name
+    assert "does not see" in problem.message
+
+
 def test_the_torso_goes_along_and_feet_hold(bake, figure):
     rig, row = figure
     assert rig.ccd_rig.body_helps

@@ -45,10 +45,11 @@ def test_a_constraint_of_a_bone_that_cannot_turn_is_told(bake, checks, place):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9))
     (mismatch,) = report.check.mismatches()
     assert f"constraint 'Damped Track' of bone '{place}' acts on bone '{place}'" in mismatch
-    for other in ("bone_0", "bone_1", "bone_3"):
+    for n, other in enumerate(("bone_0", "bone_1", "bone_3")):
         rig.pose.bones[other].ccd_rig.stiffness = 1.0
-        if other != place:
-            rig.pose.bones[other].constraints.new("DAMPED_TRACK").target = track.target
+        if other != place:  # each turns its bone: seen from one before it, another target is aside
+            aside = rigs.empty(f"Aside {n}", (-5.0, float(n), 1.0))
+            rig.pose.bones[other].constraints.new("DAMPED_TRACK").target = aside
     rigs.update()
     unseen = [each for each in checks.problems(rig, bpy.context.scene) if "does not see" in each.message]
     assert [each.message for each in unseen] == [

@@ -317,5 +317,11 @@ def test_locked_bones_of_a_body_that_constraints_move_are_told_in_one_line(ext, 
         copied = bone.constraints.new("COPY_SCALE")
         copied.target, copied.subtarget = rig, "spine"
     rigs.update()
+    assert checks.problems(rig, bpy.context.scene) == (), "they bring no bone elsewhere than its channels do"
+    for side in "LR":
+        bone = rig.pose.bones[f"shoulder.{side}"]
+        turned = bone.constraints.new("COPY_ROTATION")
+        turned.target, turned.subtarget = rig, "spine"
+    rigs.update()
     problems = [(p.severity, p.where, p.message) for p in checks.problems(rig, bpy.context.scene)]
     one(problems, "WARNING", "shoulder.L", "Bones 'shoulder.L', 'shoulder.R': the solve does not see where")
