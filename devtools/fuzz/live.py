@@ -165,10 +165,11 @@ class Session:
             self.faults += [f"opened, {words}" for words in played.left_behind()]
 
     def library(self) -> None:
-        """Write a rig to a library, and append, link or override it."""
-        rig = self._rig()
-        if not self.on or rig is None:
+        """Write a rig to a library, or an override of one, and append, link or override it."""
+        candidates = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
+        if not self.on or not candidates:
             return
+        rig = self.rng.choice(candidates)
         path, link = self._path(), self.rng.random() < 0.5
         bpy.data.libraries.write(path, {rig})
         with bpy.data.libraries.load(path, link=link) as (there, here):
