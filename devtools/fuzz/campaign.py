@@ -248,7 +248,8 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
         print("\n".join(faults) or "nothing is wrong")
         return 1 if faults else 0
     for part in campaign:
-        print(f"[fuzz] {part.name}, Blender {version}, from seed {part.state['next']}", flush=True)
+        judged = os.environ.get("CCD_RIG_ZIP", "the sources")
+        print(f"[fuzz] {part.name}, Blender {version}, from seed {part.state['next']}: {judged}", flush=True)
         part.run(seconds / 2 if part.module == KERNEL else seconds)
     print()
     for part in campaign:

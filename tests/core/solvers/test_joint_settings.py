@@ -81,6 +81,18 @@ def test_a_joint_outside_its_comfort_region_comes_back_while_others_make_up(join
     assert contains(region, result.pose.rotations[joint], 1e-3)
 
 
+def test_what_comfort_regions_cannot_hold_is_shared_by_all_joints():
+    """The least sum of squares of a planar chain's bends: even beside its middle, and largest there."""
+    region = SwingTwist(Cone(0.3))
+    skeleton = straight(5, SwingTwist(Cone(1.2)), comfort=Comfort(region=region))
+    result = reach_for(skeleton, (3.0, 0.0, 0.5))
+    root, *bends = (violation(region, rotation) for rotation in result.pose.rotations)
+    assert result.status is CONVERGED
+    assert root == 0.0
+    assert bends == pytest.approx(bends[::-1], abs=0.01)
+    assert 0.2 < bends[0] < bends[1] < 0.5
+
+
 def largest_turn(comfort, frames, **fields):
     """A target goes out of what a region of 15 degrees can reach, and back: the largest turn of a joint per
     frame, degrees, and how many frames missed."""

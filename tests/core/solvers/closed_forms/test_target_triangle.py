@@ -161,6 +161,15 @@ def test_triangle_ten_degree_steps_reach_what_the_exact_triangle_cannot():
     assert met >= 285
 
 
+def test_triangle_omega_leaves_the_first_joint_free_as_it_has_no_link_before():
+    skeleton, rng = paper_chain(limited=False), random.Random(7)
+    pose = Pose.rest(skeleton)
+    for _ in range(20):
+        target = random_rotation(rng) @ Vector((0.0, rng.uniform(22.5, 30.0), 0.0))
+        free = triangle(skeleton, pose, target)
+        assert triangle(skeleton, pose, target, omega={"joint1": 0.1}).pose == free.pose
+
+
 def test_triangle_with_cones_is_the_papers_omega():
     """The same angles as limits of the joints: kept, and as often met."""
     skeleton, pose = paper_chain(), Pose.rest(paper_chain())
