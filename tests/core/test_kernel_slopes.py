@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from chains import legal_pose, random_couplings, random_skeleton, random_slides, shifted
+from chains import legal_pose, random_couplings, random_skeleton, random_slides, shifted, straight, tail
 from mathutils import Quaternion, Vector
 from seeds import few_and_all
 
@@ -166,6 +166,25 @@ def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
                 slope[first:, column], difference[first:], rtol=2e-5, atol=2e-6, err_msg=f"{seed}"
             )
     assert compared > 3 * len(seeds)
+
+
+@pytest.mark.parametrize("turn", [-2.5, 2.5])
+@pytest.mark.parametrize("sine", [0.3, 0.45])
+def test_slopes_of_poles_near_the_line_are_finite_differences(sine: float, turn: float) -> None:
+    """The play goes with the sine of the angle from the chain's line to its pole."""
+    skeleton = straight(3)
+    bent = {1: Quaternion((0.1, 0.2, 0.9), 0.7), 2: Quaternion((0.3, -0.1, 0.9), 0.5)}
+    pose = Pose.rest(skeleton).with_rotations(bent)
+    line = tail(skeleton, pose).normalized()
+    middle = forward_kinematics(skeleton, pose)[1].translation
+    away = Quaternion(line, turn) @ (middle - line.dot(middle) * line).normalized()
+    side = 4.0 * (sine * away + math.sqrt(1.0 - sine * sine) * line)
+    seen = Measured(skeleton, [PoleGoal("joint0", "joint2", side)], pose)
+    values, slope = seen.residual(seen.rotations, seen.translations)
+    assert values[0] * turn < 0.0
+    for column in range(seen.problem.columns):
+        ends = [seen.residual(*seen.moved(column, by))[0] for by in (1e-6, -1e-6)]
+        np.testing.assert_allclose(slope[:, column], (ends[0] - ends[1]) / 2e-6, rtol=2e-5, atol=2e-6)
 
 
 def is_at_a_limit(seen: Measured, column: int) -> bool:
