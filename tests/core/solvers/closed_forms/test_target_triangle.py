@@ -170,6 +170,23 @@ def test_triangle_omega_leaves_the_first_joint_free_as_it_has_no_link_before():
         assert triangle(skeleton, pose, target, omega={"joint1": 0.1}).pose == free.pose
 
 
+def test_triangle_turns_a_hinge_to_the_side_of_its_target():
+    """The last link turns about its axis to the azimuth of a target anywhere, as far as its range goes."""
+    rng, skeleton = random.Random(8), straight(1, Hinge(Z, -1.5, 2.5))
+    for _ in range(50):
+        target = Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+        rotation = triangle(skeleton, Pose.rest(skeleton), target).pose.rotations[0]
+        azimuth = math.atan2(-target.x, target.y)
+        end = min((2.5, -1.5), key=lambda each: off(each, azimuth))
+        expected = azimuth if -1.5 <= azimuth <= 2.5 else end
+        assert off(2.0 * math.atan2(rotation.z, rotation.w), expected) < 1e-5
+
+
+def off(angle, other):
+    """The angle between two directions in a plane."""
+    return abs(math.remainder(angle - other, math.tau))
+
+
 def test_triangle_with_cones_is_the_papers_omega():
     """The same angles as limits of the joints: kept, and as often met."""
     skeleton, pose = paper_chain(), Pose.rest(paper_chain())
