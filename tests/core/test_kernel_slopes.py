@@ -172,14 +172,15 @@ def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
 @pytest.mark.parametrize("sine", [0.3, 0.45])
 def test_slopes_of_poles_near_the_line_are_finite_differences(sine: float, turn: float) -> None:
     """The play goes with the sine of the angle from the chain's line to its pole."""
-    skeleton = straight(3)
-    bent = {1: Quaternion((0.1, 0.2, 0.9), 0.7), 2: Quaternion((0.3, -0.1, 0.9), 0.5)}
-    pose = Pose.rest(skeleton).with_rotations(bent)
-    line = tail(skeleton, pose).normalized()
-    middle = forward_kinematics(skeleton, pose)[1].translation
-    away = Quaternion(line, turn) @ (middle - line.dot(middle) * line).normalized()
-    side = 4.0 * (sine * away + math.sqrt(1.0 - sine * sine) * line)
-    seen = Measured(skeleton, [PoleGoal("joint0", "joint2", side)], pose)
+    skeleton = straight(4)
+    bent = {0: Quaternion((0.9, 0.1, 0.2), 0.4), 2: Quaternion((0.1, 0.2, 0.9), 0.7)}
+    pose = Pose.rest(skeleton).with_rotations({**bent, 3: Quaternion((0.3, -0.1, 0.9), 0.5)})
+    _, root, middle, _ = (place.translation for place in forward_kinematics(skeleton, pose))
+    line = (tail(skeleton, pose) - root).normalized()
+    bend = middle - root - line.dot(middle - root) * line
+    side = sine * (Quaternion(line, turn) @ bend.normalized()) + math.sqrt(1.0 - sine * sine) * line
+    goals = [PoleGoal("joint1", "joint3", root + 4.0 * side), PositionGoal("joint3", (1.0, 2.0, 1.0))]
+    seen = Measured(skeleton, goals, pose)  # the position moves the chain's root too
     values, slope = seen.residual(seen.rotations, seen.translations)
     assert values[0] * turn < 0.0
     for column in range(seen.problem.columns):

@@ -62,9 +62,7 @@ def along(matrix: np.ndarray) -> np.ndarray:
 def test_planted_bones_without_a_target_have_their_point_at_the_origin() -> None:
     targets, uses = np.ones((1, 16), np.float32), np.array([[-1, -1, 1, 0, 0]], np.int32)
     flat = np.eye(4).reshape(1, 16)
-    write_targets(
-        flat.copy(), np.zeros(1, np.int32), flat, uses, np.ones((1, 3)), np.ones((1, 3)), targets
-    )
+    write_targets(flat.copy(), np.zeros(1, np.int32), flat, uses, np.ones((1, 3)), np.ones((1, 3)), targets)
     assert targets[0].tolist() == [0.0] * 3 + [1.0] * 13
 
 
@@ -72,7 +70,5 @@ def test_an_axis_without_length_is_no_direction() -> None:
     """The caller looks for numbers that are not finite, and names the constraint."""
     targets, uses = np.ones((1, 16), np.float32), np.array([[0, -1, 2, 0, 0]], np.int32)
     flat = np.eye(4).reshape(1, 16)
-    write_targets(
-        flat.copy(), np.zeros(1, np.int32), flat, uses, np.zeros((1, 3)), np.zeros((1, 3)), targets
-    )
+    write_targets(flat.copy(), np.zeros(1, np.int32), flat, uses, np.zeros((1, 3)), np.zeros((1, 3)), targets)
     assert np.isnan(targets[0, 7:10]).all()

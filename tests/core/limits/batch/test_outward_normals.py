@@ -11,7 +11,7 @@ from arrays import KINDS, PI, Array, Random, product, random_limit, turns, unifo
 from seeds import few_and_all
 
 from ccd_rig.kernel import borders_at, project_rotation
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, limit_row
 
 STEP = 3e-4
 """Length of a turn, radians."""
@@ -101,6 +101,7 @@ def test_normals_tell_which_turns_leave(kind: str, cases: range):
         (SwingTwist(Cone(0.4)), (0.39, 0, 0), 0, []),
         (SwingTwist(None, (-0.3, 0.3)), (0, 0.3, 0), 0, [(0, 1, 0)]),
         (SwingTwist(Cone(0.4), (0, 0)), (0, 0, 0), 1, []),
+        (SwingTwist(Cone(0.4), (0, 0)), (0.4, 0, 0), 1, [(1, 0, 0)]),
         (SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.5)), (0, 0, -0.2), 0, [(0, 0, -1)]),
         (SwingTwist(Ellipse(0, 0, -0.2, 0.5)), (0, 0, 0.1), 1, []),
         (SwingTwist(Ellipse(0, 1, -0.2, 0.5)), (0, 0, 0), 0, [(-1, 0, 0)]),
@@ -116,6 +117,10 @@ def test_known_normals(limit, rotation, equal, unequal):
     held, others = normals_at(limit, q)
     assert len(held) == equal
     assert others == pytest.approx(np.array(unequal, dtype=np.float64).reshape(-1, 3), abs=1e-9)
+
+
+def test_a_joint_without_a_limit_has_no_normals():
+    assert borders_at(limit_row(None), np.array((0.8, 0.0, 0.6, 0.0)), 1e-6, np.zeros(9)) == 0
 
 
 @pytest.mark.parametrize(("turn", "ends"), [(0.5, [1.0]), (0.4, []), (0.0, []), (-0.2, [-1.0]), (-0.1, [])])
