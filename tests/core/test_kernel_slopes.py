@@ -168,6 +168,21 @@ def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
     assert compared > 3 * len(seeds)
 
 
+@pytest.mark.parametrize("count", [0, 2, 3])
+@pytest.mark.parametrize("free", range(4))
+def test_slopes_of_reach_windows_are_finite_differences(count: int, free: int) -> None:
+    """Behind those of the goal, from inside; a joint of the chain does not inherit rotation."""
+    rng = random.Random(f"{count} {free}")
+    skeleton = straight(4).replace({f"joint{free}": {"inherit_rotation": False}})
+    goal = PositionGoal("joint3", (1.0, 2.0, 1.0), max_extension=0.99, extension_joints=count)
+    seen = Measured(skeleton, [goal], legal_pose(skeleton, rng))
+    values, slope = seen.residual(seen.rotations, seen.translations)
+    assert values[3] < 0.0
+    for column in range(seen.problem.columns):
+        ends = [seen.residual(*seen.moved(column, by))[0] for by in (1e-6, -1e-6)]
+        np.testing.assert_allclose(slope[:, column], (ends[0] - ends[1]) / 2e-6, rtol=2e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize("turn", [-2.5, 2.5])
 @pytest.mark.parametrize("sine", [0.3, 0.45])
 def test_slopes_of_poles_near_the_line_are_finite_differences(sine: float, turn: float) -> None:
