@@ -49,10 +49,10 @@ class Session:
     def on(self) -> bool:
         return hasattr(bpy.types.Object, "ccd_rig")
 
-    def _rig(self) -> Any:
-        """One of the file's own armatures, or None."""
+    def _rig(self, overrides: bool = False) -> Any:
+        """One of the file's own armatures, or None; with `overrides` perhaps one of them."""
         candidates = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
-        candidates = [each for each in candidates if each.override_library is None]
+        candidates = [each for each in candidates if overrides or each.override_library is None]
         return self.rng.choice(candidates) if candidates else None
 
     def _add_row(self, rig: Any) -> None:
@@ -166,10 +166,9 @@ class Session:
 
     def library(self) -> None:
         """Write a rig to a library, or an override of one, and append, link or override it."""
-        candidates = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
-        if not self.on or not candidates:
+        rig = self._rig(overrides=True)
+        if not self.on or rig is None:
             return
-        rig = self.rng.choice(candidates)
         path, link = self._path(), self.rng.random() < 0.5
         bpy.data.libraries.write(path, {rig})
         with bpy.data.libraries.load(path, link=link) as (there, here):
