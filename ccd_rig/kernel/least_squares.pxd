@@ -69,7 +69,7 @@ cdef void return_to_goals(Problem p) noexcept nogil
 cdef bint settle(Problem p) noexcept nogil
 @cython.locals(pressed=cython.Py_ssize_t, more=cython.bint)
 cdef bint activate_pressed_normals(Problem p, Py_ssize_t i, Vector push, double least) noexcept nogil
-@cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
+@cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t)
 cdef bint stop_at_borders(Problem p, double most) noexcept nogil
 @cython.locals(x=double, y=double, z=double)
 cdef void measure_borders(Problem p) noexcept nogil
@@ -86,8 +86,6 @@ cdef bint counts_in_settle(Problem p, Py_ssize_t k) noexcept nogil
 cdef double missed_square(Problem p) noexcept nogil
 @cython.locals(has_kept=cython.bint)
 cdef void measure_forces(Problem p, double pull) noexcept nogil
-@cython.locals(row=cython.Py_ssize_t, more=cython.bint)
-cdef bint release_windows(Problem p) noexcept nogil
 cdef bint stretches(Problem p, double most) noexcept nogil
 cdef void add_force(Problem p, Py_ssize_t k, Py_ssize_t row) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t)

@@ -1142,10 +1142,11 @@ def measure_forces(p, pull):
             p.row_damping[row] = 0.0
         for column in range(p.columns):
             p.gradient[column] = -SHORT_FORCE * p.right_side[column]
+        for k in range(p.goals):
+            if p.goal_kind[k] == WINDOW:
+                p.force[p.first_row[k]] = 0.0
         p.only_kept = True
         compute_step(p, 1.0, 0.0)
-        while release_windows(p):
-            compute_step(p, 1.0, 0.0)
         p.only_kept = False
         for k in range(p.goals):
             if is_kept(p, k):
@@ -1154,17 +1155,6 @@ def measure_forces(p, pull):
                     if p.goal_kind[k] == WINDOW:
                         p.force[row] = max(p.force[row], 0.0)
                     add_force(p, k, row)
-
-
-def release_windows(p):
-    """Release reach windows that the last step would pull at; whether there are any."""
-    more = False
-    for k in range(p.goals):
-        row = p.first_row[k]
-        if p.goal_kind[k] == WINDOW and p.force[row] > 0.0 and p.right[row] <= 0.0:
-            p.force[row] = 0.0
-            more = True
-    return more
 
 
 def stretches(p, most):
@@ -1267,19 +1257,14 @@ def stop_at_borders(p, most):
                 room = dot(outward, logarithm(multiply(clamped, conjugate(q))))
                 normal = rotate_back(metric, outward)
                 normal = Vector(x * normal.x, y * normal.y, z * normal.z)
-                size, n, count = length(normal), p.normal_count[i], p.active_count[i]
+                size, n = length(normal), p.normal_count[i]
                 normal = scaled(normal, 1.0 / size)
                 put_vector(p.normals, 3 * (NORMALS * i + n), normal)
                 p.normal_count[i] += 1
                 activate_normal(p, i, n)
-                if p.active_count[i] > count:
-                    basis, present = (
-                        vector_at(p.active_basis, 9 * i + 3 * count),
-                        vector_at(p.fixed_step, column),
-                    )
-                    along = (room / size - dot(present, normal)) / dot(basis, normal)
-                    put_vector(p.fixed_step, column, add(present, scaled(basis, along)))
-                    more = True
+                basis = vector_at(p.active_basis, 9 * i)
+                put_vector(p.fixed_step, column, scaled(basis, room / size / dot(basis, normal)))
+                more = True
     return more
 
 

@@ -248,7 +248,7 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
         print("\n".join(faults) or "nothing is wrong")
         return 1 if faults else 0
     for part in campaign:
-        print(f"[fuzz] {part.name}, Blender {version}, from seed {part.state['next']}", flush=True)
+        print("[fuzz]", part.name, version, part.state["next"], os.environ.get("CCD_RIG_ZIP", ""), flush=True)
         part.run(seconds / 2 if part.module == KERNEL else seconds)
     print()
     for part in campaign:

@@ -49,10 +49,10 @@ class Session:
     def on(self) -> bool:
         return hasattr(bpy.types.Object, "ccd_rig")
 
-    def _rig(self) -> Any:
-        """One of the file's own armatures, or None."""
+    def _rig(self, overrides: bool = False) -> Any:
+        """One of the file's own armatures, or None; with `overrides` perhaps one of them."""
         candidates = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
-        candidates = [each for each in candidates if each.override_library is None]
+        candidates = [each for each in candidates if overrides or each.override_library is None]
         return self.rng.choice(candidates) if candidates else None
 
     def _add_row(self, rig: Any) -> None:
@@ -165,8 +165,8 @@ class Session:
             self.faults += [f"opened, {words}" for words in played.left_behind()]
 
     def library(self) -> None:
-        """Write a rig to a library, and append, link or override it."""
-        rig = self._rig()
+        """Write a rig to a library, or an override of one, and append, link or override it."""
+        rig = self._rig(overrides=True)
         if not self.on or rig is None:
             return
         path, link = self._path(), self.rng.random() < 0.5

@@ -342,6 +342,14 @@ def test_weights_are_above_0(way: Any, weight: float) -> None:
 
 
 @WAYS
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, math.nan, math.inf])
+def test_tolerances_of_poses_are_above_0(way: Any, tolerance: float) -> None:
+    bad = {**arrays(), "tolerances": np.full(1, tolerance)}
+    with pytest.raises(ValueError, match=r"^kernel: tolerances must be 1e-\d+ to 1e\+60$"):
+        way.solve_poses(problem_of(way), *bad.values(), False)
+
+
+@WAYS
 def test_targets_of_directions_have_length_1(way: Any) -> None:
     bad = arrays()
     bad["targets"][0, 4] = 2.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from chains import legal_pose, random_couplings, random_skeleton, random_slides, shifted
+from chains import legal_pose, random_couplings, random_skeleton, random_slides, shifted, straight, tail
 from mathutils import Quaternion, Vector
 from seeds import few_and_all
 
@@ -166,6 +166,41 @@ def test_slopes_are_finite_differences(kind: str, seeds: range) -> None:
                 slope[first:, column], difference[first:], rtol=2e-5, atol=2e-6, err_msg=f"{seed}"
             )
     assert compared > 3 * len(seeds)
+
+
+@pytest.mark.parametrize("count", [0, 2, 3])
+@pytest.mark.parametrize("free", range(4))
+def test_slopes_of_reach_windows_are_finite_differences(count: int, free: int) -> None:
+    """Behind those of the goal, from inside; a joint of the chain does not inherit rotation."""
+    rng = random.Random(f"{count} {free}")
+    skeleton = straight(4).replace({f"joint{free}": {"inherit_rotation": False}})
+    goal = PositionGoal("joint3", (1.0, 2.0, 1.0), max_extension=0.99, extension_joints=count)
+    seen = Measured(skeleton, [goal], legal_pose(skeleton, rng))
+    values, slope = seen.residual(seen.rotations, seen.translations)
+    assert values[3] < 0.0
+    for column in range(seen.problem.columns):
+        ends = [seen.residual(*seen.moved(column, by))[0] for by in (1e-6, -1e-6)]
+        np.testing.assert_allclose(slope[:, column], (ends[0] - ends[1]) / 2e-6, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("turn", [-2.5, 2.5])
+@pytest.mark.parametrize("sine", [0.3, 0.45])
+def test_slopes_of_poles_near_the_line_are_finite_differences(sine: float, turn: float) -> None:
+    """The play goes with the sine of the angle from the chain's line to its pole."""
+    skeleton = straight(4)
+    bent = {0: Quaternion((0.9, 0.1, 0.2), 0.4), 2: Quaternion((0.1, 0.2, 0.9), 0.7)}
+    pose = Pose.rest(skeleton).with_rotations({**bent, 3: Quaternion((0.3, -0.1, 0.9), 0.5)})
+    _, root, middle, _ = (place.translation for place in forward_kinematics(skeleton, pose))
+    line = (tail(skeleton, pose) - root).normalized()
+    bend = middle - root - line.dot(middle - root) * line
+    side = sine * (Quaternion(line, turn) @ bend.normalized()) + math.sqrt(1.0 - sine * sine) * line
+    goals = [PoleGoal("joint1", "joint3", root + 4.0 * side), PositionGoal("joint3", (1.0, 2.0, 1.0))]
+    seen = Measured(skeleton, goals, pose)  # the position moves the chain's root too
+    values, slope = seen.residual(seen.rotations, seen.translations)
+    assert values[0] * turn < 0.0
+    for column in range(seen.problem.columns):
+        ends = [seen.residual(*seen.moved(column, by))[0] for by in (1e-6, -1e-6)]
+        np.testing.assert_allclose(slope[:, column], (ends[0] - ends[1]) / 2e-6, rtol=2e-5, atol=2e-6)
 
 
 def is_at_a_limit(seen: Measured, column: int) -> bool:

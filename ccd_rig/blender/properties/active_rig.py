@@ -142,7 +142,7 @@ _HANDLERS = Handlers()
 def keep_all_overrides(*_arguments: object) -> None:
     """Create missing groups of all overrides, before a file is saved and after one was opened."""
     for obj in bpy.data.objects:
-        if obj.type == "ARMATURE" and linked_reference(obj) is not None:
+        if obj.type == "ARMATURE" and obj.library is None and linked_reference(obj) is not None:
             keep_overrides(obj)
             # What Blender has noted as changed before the groups were there is lost in a resync.
             obj.override_library.operations_update()

@@ -276,6 +276,21 @@ def test_undo_of_something_else_leaves_it_shown(rig, live):
     assert live.preview_of(rig).sample is not None
 
 
+def test_a_file_that_links_an_override_can_be_saved_and_opened(rig, live, tmp_path, capfd):
+    path = str(tmp_path / "shot.blend")
+    overridden(rig, tmp_path)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "layout.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "layout.blend"), link=True) as (_, here):
+        here.objects = ["Rig"]
+    assert here.objects[0].override_library.reference is not None
+    bpy.context.scene.collection.objects.link(here.objects[0])
+    capfd.readouterr()
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_an_override_whose_linked_rig_is_removed_can_be_saved(rig, live, tmp_path, capfd):
     made = overridden(rig, tmp_path)
     bpy.data.objects.remove(made.override_library.reference)

@@ -235,6 +235,13 @@ def hinge_angle(rotation: Quaternion, hinge: Hinge) -> float:
     return angle - 2.0 * math.pi * round((angle - middle) / (2.0 * math.pi))
 
 
+@pytest.mark.parametrize("way", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, -0.8, 0.0)])
+def test_a_bone_turns_to_what_is_straight_behind_it(way: tuple[float, float, float]) -> None:
+    skeleton, target = Skeleton([Joint("bone")]), -Vector(way)
+    pose = stepped(skeleton, Pose.rest(skeleton), [PositionGoal("bone", target, way)])
+    assert (pose.rotations[0] @ Vector(way) - target).length < FLOAT32
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("seeds", few_and_all(30, 100))
 def test_slides_shift_to_the_projection_of_what_is_missed(count: int, seeds: range) -> None:
@@ -256,7 +263,8 @@ def test_slides_shift_to_the_projection_of_what_is_missed(count: int, seeds: ran
                     "bone", bone.point(offset) + random_vector(rng, 0.7), offset, rng.uniform(0.1, 3.0)
                 )
             )
-        shift = stepped(skeleton, start, goals).translations[1]
+        beside = PositionGoal("base", base.translation)  # which the slides do not move
+        shift = stepped(skeleton, start, [beside, *goals]).translations[1]
         # A slide lies in the axes of the joint at rest.
         frame = base.rotation @ skeleton.joints[1].rest_rotation
         ways = [goal.target - bone.point(goal.offset) for goal in goals]

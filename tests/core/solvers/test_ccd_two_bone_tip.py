@@ -48,6 +48,18 @@ def test_one_pass_is_enough_where_the_tip_reaches_alone():
         assert result.pose.rotations[:3] == bent.rotations[:3]
 
 
+def test_an_elbow_bends_about_its_hinge():
+    skeleton = straight(5).replace({"joint4": {"limit": Hinge(Z, 0.02, 2.6)}})
+    bent = Pose.rest(skeleton).with_rotations({4: Quaternion(Z, 0.5)})
+    rng = random.Random(3)
+    for _ in range(20):
+        direction = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        target = Vector((0.0, 3.0, 0.0)) + direction * rng.uniform(0.6, 1.95)
+        result = solve(skeleton, bent, [PositionGoal("joint4", target, two_bone_tip=True)], SETTINGS)
+        assert result.status is CONVERGED and result.iterations == 1
+        assert result.pose.rotations[:3] == bent.rotations[:3]
+
+
 def test_the_rest_of_the_chain_helps_where_the_tip_does_not_reach():
     skeleton = body()
     rng = random.Random(2)

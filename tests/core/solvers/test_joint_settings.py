@@ -10,7 +10,7 @@ from mathutils import Quaternion, Vector
 from reaching import CONVERGED, reach_for
 
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits.shapes import Comfort, Cone, SwingTwist, contains, violation
+from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains, violation
 from ccd_rig.maths.rotations import angle_between, angle_of
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.kinematics import forward_kinematics
@@ -79,6 +79,24 @@ def test_a_joint_outside_its_comfort_region_comes_back_while_others_make_up(join
     result = solve(skeleton, start, [goal])
     assert result.status is CONVERGED
     assert contains(region, result.pose.rotations[joint], 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "region"),
+    [
+        (SwingTwist(Cone(1.2)), SwingTwist(Cone(0.3))),
+        (Hinge((0.0, 0.0, 1.0), -1.2, 1.2), Hinge((0.0, 0.0, 1.0), -0.3, 0.3)),
+    ],
+)
+def test_what_comfort_regions_cannot_hold_is_shared_by_all_joints(limit, region):
+    """The least sum of squares of a planar chain's bends: even beside its middle, and largest there."""
+    skeleton = straight(5, limit, comfort=Comfort(region=region))
+    result = reach_for(skeleton, (3.0, 0.0, 0.0))
+    root, *bends = (violation(region, rotation) for rotation in result.pose.rotations)
+    assert result.status is CONVERGED
+    assert root == 0.0
+    assert bends == pytest.approx(bends[::-1], abs=0.01)
+    assert 0.2 < bends[0] < bends[1] < 0.5
 
 
 def largest_turn(comfort, frames, **fields):

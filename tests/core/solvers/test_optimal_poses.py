@@ -13,6 +13,7 @@ from seeds import few_and_all
 
 from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, SwingTwist
+from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -203,3 +204,27 @@ def test_an_optimal_pose_in_a_corner_of_its_angles_is_the_nearest_of_its_neighbo
                     ways = [np.linalg.norm(boxed_point(orders, each) - target) for each in (angles, beside)]
                     assert (ways[0] - ways[1]) / step <= 0.03 * len(orders), (seed, at)
     assert optimal > len(seeds) // 2
+
+
+@pytest.mark.parametrize("turn", [3.0, -3.0])
+def test_a_hinge_of_a_whole_turn_has_no_end(turn):
+    """Turned by any angle its poses are the same: its departure goes the shorter way."""
+    z, side = Vector((0.0, 0.0, 1.0)), np.sign(turn)
+    skeleton = Skeleton(
+        Joint(f"joint{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0), limit=Hinge(z, -np.pi, np.pi))
+        for i in range(3)
+    )
+    poses = []
+    for first in (0.0, turn):
+        reference, start = (
+            Pose.rest(skeleton).with_rotations(
+                {0: Quaternion(z, first + off), 1: Quaternion(z, 0.3 * side), 2: Quaternion(z, 0.4 * side)}
+            )
+            for off in (0.0, 0.6 * side)
+        )
+        target = Quaternion(z, first) @ Vector((-2.2 * side, -0.5, 0.0))
+        result = solve(skeleton, start, [PositionGoal("joint2", target)], SETTINGS, reference=reference)
+        assert result.status is SolveStatus.CONVERGED
+        poses.append([Quaternion(z, -first) @ result.pose.rotations[0], *result.pose.rotations[1:]])
+    for one, other in zip(*poses, strict=True):
+        assert angle_between(one, other) < 1e-3

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ccd_rig.kernel import FULL_EASING, LONGEST
+from ccd_rig.kernel import FULL_EASING, LONGEST, ease_limbs
 from ccd_rig.solvers.soft_reach import stretched
 
 EXACT = 1e-12
@@ -67,3 +67,31 @@ def test_an_eased_pose_as_the_base_leads_to_itself():
     once = stretched(distances, ones, SOFT, 0.5 * ones, ones)
     again = stretched(distances, ones, SOFT, once, distances - once)
     assert again == pytest.approx(once, abs=EXACT)
+
+
+def test_targets_of_limbs_come_nearer_along_the_line_from_the_root():
+    """Two limbs, with a target out of reach and one that is not eased."""
+    root, knee, end = np.array([0.3, -0.2, 0.5]), np.array([0.3, 0.2, 0.2]), np.array([0.3, -0.1, -0.2])
+    way = np.array([0.48, -0.6, 0.64])
+    ends, points, limbs = np.array([root + 1.5 * way, root + 0.5 * way]), np.ones((2, 3)), np.empty((2, 3))
+    points[:, 1:] = 2.0, 3.0
+    before, factor = points.copy(), 0.9
+    places = np.tile(np.concatenate((root, knee, end)), (2, 1))
+    links = ease_limbs(places, ends, np.full(2, SOFT), np.full(2, factor), points, limbs)
+    lengths = np.linalg.norm([knee - root, end - knee], axis=1)
+    whole, present = factor * lengths.sum(), np.linalg.norm(end - root)
+    goes = stretched(1.5, whole, SOFT, present, np.linalg.norm(ends[0] - end))
+    assert links == 2
+    assert points[0] == pytest.approx(before[0] - (1.5 - goes) * way, abs=EXACT)
+    assert limbs[0] == pytest.approx((1.5 - goes, whole - goes, present), abs=EXACT)
+    assert points[1] == pytest.approx(before[1], abs=0.0)
+    assert limbs[1] == pytest.approx((0.0, whole - present, present), abs=EXACT)
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_links_of_limbs_count_where_they_have_a_length_in_all_poses(axis):
+    places = np.zeros((2, 9))
+    places[:, 3 + axis] = 1.0, 0.0
+    places[:, 6 + axis] = 2.0
+    arrays = np.zeros((2, 3)), np.zeros(2), np.ones(2), np.zeros((2, 3)), np.empty((2, 3))
+    assert ease_limbs(places, *arrays) == 1

@@ -11,7 +11,7 @@ from arrays import KINDS, PI, Array, Random, product, random_limit, turns, unifo
 from seeds import few_and_all
 
 from ccd_rig.kernel import borders_at, project_rotation
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, limit_row
 
 STEP = 3e-4
 """Length of a turn, radians."""
@@ -101,6 +101,7 @@ def test_normals_tell_which_turns_leave(kind: str, cases: range):
         (SwingTwist(Cone(0.4)), (0.39, 0, 0), 0, []),
         (SwingTwist(None, (-0.3, 0.3)), (0, 0.3, 0), 0, [(0, 1, 0)]),
         (SwingTwist(Cone(0.4), (0, 0)), (0, 0, 0), 1, []),
+        (SwingTwist(Cone(0.4), (0, 0)), (0.4, 0, 0), 1, [(1, 0, 0)]),
         (SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.5)), (0, 0, -0.2), 0, [(0, 0, -1)]),
         (SwingTwist(Ellipse(0, 0, -0.2, 0.5)), (0, 0, 0.1), 1, []),
         (SwingTwist(Ellipse(0, 1, -0.2, 0.5)), (0, 0, 0), 0, [(-1, 0, 0)]),
@@ -118,6 +119,10 @@ def test_known_normals(limit, rotation, equal, unequal):
     assert others == pytest.approx(np.array(unequal, dtype=np.float64).reshape(-1, 3), abs=1e-9)
 
 
+def test_a_joint_without_a_limit_has_no_normals():
+    assert borders_at(limit_row(None), np.array((0.8, 0.0, 0.6, 0.0)), 1e-6, np.zeros(9)) == 0
+
+
 @pytest.mark.parametrize(("turn", "ends"), [(0.5, [1.0]), (0.4, []), (0.0, []), (-0.2, [-1.0]), (-0.1, [])])
 def test_ends_of_the_only_turn_that_gimbal_lock_leaves(turn, ends):
     """X is held and Y at its end, a quarter turn: X then turns about Z, whose range has the ends."""
@@ -128,6 +133,34 @@ def test_ends_of_the_only_turn_that_gimbal_lock_leaves(turn, ends):
     past_y = (-math.sin(turn), math.cos(turn), 0.0)
     expected = np.array([past_y, *((0.0, 0.0, end) for end in ends)])
     assert others == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", ["XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("held", ["first", "middle", "last", "outer"])
+def test_normals_in_gimbal_lock_tell_which_turns_leave(order: str, side: float, held: str) -> None:
+    """The middle angle is a quarter turn, an end of its range or all of it; outer angles are at ends too.
+
+    With both outer angles free the lock is the tip of a wedge, which has no normals.
+    """
+    rng, kept, total = np.random.default_rng(907), 0, 0
+    for _ in range(2):
+        ranges = np.sort(rng.uniform(-1.2, 1.2, (3, 2)), axis=1)
+        ranges[1] = np.sort((side * PI / 2, side * rng.uniform(0.2, 1.0)))
+        for number, words in enumerate((("first", "outer"), ("middle",), ("last", "outer"))):
+            if held in words:
+                ranges[number] = ranges[number, int(side > 0.0)]
+        lower, upper = ranges[[order.index(axis) for axis in "XYZ"]].T.tolist()
+        limit = EulerBox(order, lower, upper)
+        for shares in itertools.product((0.0, 0.4, 1.0), repeat=2):
+            angles = [ranges[0] @ (1.0 - shares[0], shares[0]), side * PI / 2]
+            angles.append(ranges[2] @ (1.0 - shares[1], shares[1]))
+            q = np.array((1.0, 0.0, 0.0, 0.0))
+            for axis, angle in zip(order, angles, strict=True):
+                q = product(turns(angle * np.eye(3)["XYZ".index(axis)]), q)
+            total += 1
+            kept += hold_normals(limit, q, rng)
+    assert kept == total, (kept, total)
 
 
 def test_a_corner_has_the_normals_of_all_its_borders():

@@ -161,6 +161,48 @@ def test_triangle_ten_degree_steps_reach_what_the_exact_triangle_cannot():
     assert met >= 285
 
 
+def test_triangle_omega_leaves_the_first_joint_free_as_it_has_no_link_before():
+    skeleton, rng = paper_chain(limited=False), random.Random(7)
+    pose = Pose.rest(skeleton)
+    for _ in range(20):
+        target = random_rotation(rng) @ Vector((0.0, rng.uniform(22.5, 30.0), 0.0))
+        free = triangle(skeleton, pose, target)
+        assert triangle(skeleton, pose, target, omega={"joint1": 0.1}).pose == free.pose
+
+
+def test_triangle_leaves_a_joint_whose_head_is_at_the_target():
+    skeleton = straight(2).replace({"joint1": {"length": 2.0}})
+    pose = Pose.rest(skeleton).with_rotations({0: Quaternion(Z, 0.3), 1: Quaternion(Z, 1.0)})
+    result = target_triangle(skeleton, pose, PositionGoal("joint1", (0.0, 0.0, 0.0)))
+    assert result.pose.rotations[0] == pose.rotations[0]
+
+
+def test_triangle_omega_counts_from_the_last_link_that_has_a_length():
+    joints = [Joint("joint0", length=1.0), Joint("joint1", 0, (0.0, 1.0, 0.0), length=0.0)]
+    skeleton = Skeleton([*joints, Joint("joint2", 1, (0.0, 0.0, 0.0), length=1.0)])
+    result = triangle(skeleton, Pose.rest(skeleton), (1.0, 0.2, 0.0), omega={"joint2": 0.5})
+    places = [place.translation for place in forward_kinematics(skeleton, result.pose)]
+    link = tail(skeleton, result.pose) - places[2]
+    assert link.angle(places[2] - places[0]) == pytest.approx(0.5, abs=FLOAT32)
+
+
+def test_triangle_turns_a_hinge_to_the_side_of_its_target():
+    """The last link turns about its axis to the azimuth of a target anywhere, as far as its range goes."""
+    rng, skeleton = random.Random(8), straight(1, Hinge(Z, -1.5, 2.5))
+    for _ in range(50):
+        target = Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+        rotation = triangle(skeleton, Pose.rest(skeleton), target).pose.rotations[0]
+        azimuth = math.atan2(-target.x, target.y)
+        end = min((2.5, -1.5), key=lambda each: off(each, azimuth))
+        expected = azimuth if -1.5 <= azimuth <= 2.5 else end
+        assert off(2.0 * math.atan2(rotation.z, rotation.w), expected) < 1e-5
+
+
+def off(angle, other):
+    """The angle between two directions in a plane."""
+    return abs(math.remainder(angle - other, math.tau))
+
+
 def test_triangle_with_cones_is_the_papers_omega():
     """The same angles as limits of the joints: kept, and as often met."""
     skeleton, pose = paper_chain(), Pose.rest(paper_chain())
