@@ -136,7 +136,7 @@ def fuzz(options: argparse.Namespace) -> int:
     from devtools.fuzz import campaign
 
     version = options.blender or default_version()
-    return campaign.fuzz(options.names, version, options.seconds, options.seed, options.restart)
+    return campaign.fuzz(options.names, version, options.seconds, options.seed, options.first)
 
 
 def mutate(options: argparse.Namespace) -> int:
@@ -207,7 +207,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("names", nargs="*", help="families, see devtools/fuzz/campaign.py; default: all")
     sub.add_argument("--seconds", type=float, default=60.0, help="for each family; default: %(default)s")
     sub.add_argument("--seed", type=int, help="only this case of the family that is named")
-    sub.add_argument("--restart", action="store_true", help="forget what was tried before")
+    sub.add_argument("--first", type=int, help="forget what was tried before; begin with this case")
 
     sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")
     sub.add_argument("--count", type=int, default=40, help="mutants of each part (default: %(default)s)")

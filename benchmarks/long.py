@@ -2,13 +2,9 @@
 
     python3 dev.py bench long
     python3 dev.py bench long -- --frames 20000 --chunks 500 2000
-    python3 dev.py bench long -- --jobs 1 2
 
-With --jobs: four of the demo's shots one after the other, and as a job with so many tasks at once; the same
-of one shot of ten times the length, in two chunks.
-
-The demo's 240 frames are repeated. Each command is a process of its own: seconds of processor time, of the
-clock, and its largest memory. Then what a task takes beside its frames: one frame baked, less one frame's
+The demo's 240 frames are repeated. Each command is a process of its own: seconds of processor time, and its
+largest memory. Then what a task takes beside its frames: one frame baked, less one frame's
 part of the whole; and the size of what is written.
 """
 
@@ -35,28 +31,25 @@ from _script import Table, machine, run_benchmark
 
 from ccd_rig.blender.keys.channels import fcurves_of
 
-HEADS = "what                              | frames | processor, s | clock, s | ms a frame | memory, MB"
+HEADS = "what                              | frames | processor, s | ms a frame | memory, MB"
 SHORT = 100
 """Frames of a short shot."""
 
 
 class Cost(NamedTuple):
-    """Cost of a process: seconds of processor time and of the clock, and its largest memory in MB."""
+    """Cost of a process: seconds of processor time, and its largest memory in MB."""
 
     processor: float
-    clock: float
     memory: float
 
     @classmethod
     def of(cls, costs: Sequence[Cost]) -> Cost:
         """Sum of costs of processes in turn."""
-        times = [(each.processor, each.clock) for each in costs]
-        processor, clock = (sum(each) for each in zip(*times, strict=True))
-        return cls(processor, clock, max(each.memory for each in costs))
+        return cls(sum(each.processor for each in costs), max(each.memory for each in costs))
 
     def cells(self, frames: int) -> tuple[str, ...]:
         """Cells of a row of so many frames."""
-        times = f"{self.processor:.1f}", f"{self.clock:.1f}", f"{1e3 * self.processor / frames:.2f}"
+        times = f"{self.processor:.1f}", f"{1e3 * self.processor / frames:.2f}"
         return str(frames), *times, f"{self.memory:.0f}"
 
 
@@ -68,7 +61,8 @@ def save_shot(path: Path, frames: int) -> None:
         for user in [thing for thing in bpy.data.objects if thing.animation_data]:
             if user.animation_data.action == action:
                 for curve in fcurves_of(user):
-                    curve.modifiers.new("CYCLES")
+                    if len(curve.keyframe_points) > 1:  # else a bake of its bone is refused
+                        curve.modifiers.new("CYCLES")
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = walk.FRAME_START, walk.FRAME_START + frames - 1
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
@@ -77,7 +71,6 @@ def save_shot(path: Path, frames: int) -> None:
 def run(*words: object) -> Cost:
     """A command of the product in a process of its own, which has to succeed."""
     command = [sys.executable, "-m", "ccd_rig", *map(str, words)]
-    began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ended, memory = 0, 0.0
     while not ended:
@@ -86,7 +79,7 @@ def run(*words: object) -> Cost:
         ended, status, used = os.wait4(process.pid, os.WNOHANG)
     if status:
         sys.exit(f"failed: {' '.join(command)}")
-    return Cost(used.ru_utime + used.ru_stime, time.perf_counter() - began, memory)
+    return Cost(used.ru_utime + used.ru_stime, memory)
 
 
 def largest_memory(pid: int) -> float:
@@ -110,28 +103,6 @@ def in_chunks(shot: Path, folder: Path, frames: int, chunk: int) -> list[tuple[s
     return [(f"{count} chunks of {chunk}", frames, whole), (f"join of {count} chunks", frames, join)]
 
 
-def at_once(folder: Path, numbers: Sequence[int]) -> list[tuple[str, int, Cost]]:
-    """Four short shots and a longer one: baked one by one, and as jobs with so many tasks at once."""
-    count = walk.FRAME_END - walk.FRAME_START + 1
-    shots = [folder / f"shot_{k}.blend" for k in range(1, 5)]
-    for shot in shots:
-        save_shot(shot, count)
-    longer = folder / "longer.blend"
-    save_shot(longer, 10 * count)
-    rows = []
-    for what, files, frames, chunk in (
-        (f"{len(shots)} shots of {count}", shots, len(shots) * count, 0),
-        (f"one of {10 * count}", [longer], 10 * count, 5 * count),
-    ):
-        alone = [run("bake", file, "--output", folder / f"{file.stem}_baked.blend") for file in files]
-        rows.append((f"{what}, bake", frames, Cost.of(alone)))
-        for number in numbers:
-            job = folder / f"job_{files[0].stem}_{number}"
-            words = "farm", *files, "--output", job, "--chunk", chunk, "--jobs", number, "--quiet"
-            rows.append((f"{what}, --jobs {number}", frames, run(*words)))
-    return rows
-
-
 def overhead(folder: Path) -> list[tuple[str, int, Cost]]:
     """A short shot, one frame of it, and nothing of it."""
     shot = folder / "short.blend"
@@ -151,16 +122,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--frames", type=int, default=5000)
     parser.add_argument("--chunks", type=int, nargs="*", default=[500])
-    parser.add_argument("--jobs", type=int, nargs="*", default=[], help="tasks at once: measure these alone")
     chosen = parser.parse_args()
     print(f"Blender {bpy.app.version_string}; {machine()}; the demo's figure.\n")
     table = Table(HEADS)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for what, frames, cost in at_once(folder, chosen.jobs) if chosen.jobs else overhead(folder):
+        for what, frames, cost in overhead(folder):
             table.row(what, *cost.cells(frames))
-        if chosen.jobs:
-            return 0
         shot, whole = folder / "long.blend", folder / "long_baked.blend"
         save_shot(shot, chosen.frames)
         cost = run("bake", shot, "--output", whole, "--report", folder / "long.json")

@@ -2,7 +2,6 @@
 
     python3 dev.py bench walk -- --data FOLDER
     python3 dev.py bench walk -- --data FOLDER --plot docs/images/walk.png
-    python3 dev.py bench walk -- --data FOLDER --figures human --ways hills --side 708
     python3 dev.py bench walk --blender 5.2 -- --figures cat,spider
     python3 dev.py bench walk -- --data FOLDER --figures all --ways up,down,across,kerb,drop,valley,ridge
     python3 dev.py bench walk -- --data FOLDER --figures human,cat --peer
@@ -475,9 +474,7 @@ def main() -> None:
     parser.add_argument("--ways", default=TABLE[1])
     parser.add_argument("--peer", action="store_true", help="beside what Blender's constraints do")
     parser.add_argument("--plot", type=Path, help="write the picture of the manual here")
-    parser.add_argument("--side", type=int, default=SIDE, help="places along each side of the mesh of hills")
     options = parser.parse_args()
-    globals()["SIDE"] = options.side
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.context.scene.render.fps = FPS
     table = Table(HEADS)

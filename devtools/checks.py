@@ -49,7 +49,8 @@ DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment o
 PARTS = min(os.cpu_count() or 1, 8)  # processes for tests/blender, which deal it out among them as they go
 PLUGINS = ROOT / "devtools/plugins"  # of pytest
 BESIDE = 2  # suites that wait much of their time, run beside those that do not
-FUZZ_SECONDS = 20  # [s] each family, in a run of everything
+FUZZ_SECONDS = 12  # [s] each family, in a run of everything: other cases at each commit
+FUZZ_CASES = 20_000  # between the first cases of two commits: more than are tried
 ZIP = "zip"  # what suites need that use the package
 LINT = "lint"  # what `dev.py lint` needs
 WHEELS = "wheels"  # the kernel for all systems
@@ -274,15 +275,19 @@ def everything() -> int:
     tests = [_with_coverage(suite) if suite.version == newest else suite for suite in tests]
     tests.sort(key=lambda suite: versions.index(suite.version) if suite.version else 0)
     dev = [sys.executable, str(ROOT / "dev.py")]
-    fuzz = [*dev, "fuzz", f"--seconds={FUZZ_SECONDS}", "--restart"]
+    fuzz = [*dev, "fuzz", f"--first={first_case()}"]
+    # The kernel's seconds are those of its two variants.
+    seconds = {name: FUZZ_SECONDS * (2 if name == campaign.KERNEL else 1) for name in campaign.FAMILIES}
     families = [
-        Suite(f"fuzz {name}", [*fuzz, name], (oldest, ZIP)) for name in reversed(list(campaign.FAMILIES))
+        Suite(f"fuzz {name}", [*fuzz, f"--seconds={seconds[name]}", name], (oldest, ZIP))
+        for name in reversed(list(campaign.FAMILIES))
     ]
     suites = [
         *(suite for suite in tests if suite.version in (oldest, "")),
         Suite("package for all systems", [*dev, "build"], (oldest, ZIP, WHEELS)),
         Suite("lint", [*dev, "lint"], (LINT,)),
-        Suite("demo", [*dev, "demo", f"--output={ROOT / '.cache/demo'}"], (oldest,)),
+        # tests/blender/test_demo.py draws its picture, on the newest Blender: that takes most of the time.
+        Suite("demo", [*dev, "demo", "--no-sheet", f"--output={ROOT / '.cache/demo'}"], (oldest,)),
         *window.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
         *families,
@@ -291,6 +296,16 @@ def everything() -> int:
     with prepared(needs, oldest, [newest]) as ready:
         failed = run_all(suites, ready)
     return verdict([*failed, *below_floors(suites), *window.unfinished(suites, failed)], "everything")
+
+
+def first_case() -> int:
+    """Seed at which campaigns begin, a multiple of `FUZZ_CASES`: the last commit decides; 0 without one."""
+    git = ["git", "rev-parse", "--verify", "HEAD"]
+    try:
+        commit = subprocess.check_output(git, cwd=ROOT, stderr=subprocess.DEVNULL, text=True)
+        return int(commit[:4], 16) * FUZZ_CASES
+    except (OSError, subprocess.CalledProcessError):  # no Git, or sources without history
+        return 0
 
 
 @contextmanager

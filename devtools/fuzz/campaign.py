@@ -5,8 +5,9 @@
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
     python3 dev.py fuzz kernel                        half a minute of each variant of the compiled module
 
-A seed is a case, the same on every machine. Outcomes are stored in .cache/fuzz; `--restart` deletes them.
-At the end of each part, seeds are repeated in another process, which has to give equal bits.
+A seed is a case, the same on every machine. Outcomes are stored in .cache/fuzz; `--first 5000` deletes
+them and begins with that case. At the end of each part, seeds are repeated in another process, which has to
+give equal bits.
 """
 
 from __future__ import annotations
@@ -57,13 +58,19 @@ class Part:
     """Part of a campaign with its outcomes."""
 
     def __init__(
-        self, name: str, version: str, restart: bool, module: str = "", settings: dict[str, str] | None = None
+        self,
+        name: str,
+        version: str,
+        first: int | None,
+        module: str = "",
+        settings: dict[str, str] | None = None,
     ) -> None:
+        """Go on where the part was ended, or with `first` begin anew from that case."""
         self.name, self.version = name, version
         self.module, self.settings = module or name, settings or {}
         self.file = FOLDER / f"{name}-{version}.json"
-        self.state: dict[str, Any] = {"next": 0, "seconds": 0.0, "kinds": {}, "faults": {}}
-        if self.file.exists() and not restart:
+        self.state: dict[str, Any] = {"next": first or 0, "seconds": 0.0, "kinds": {}, "faults": {}}
+        if self.file.exists() and first is None:
             self.state = json.loads(self.file.read_text(encoding="utf-8"))
         self.digests: dict[int, str] = {}
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -201,7 +208,7 @@ class Part:
         return lines
 
 
-def kernel_parts(version: str, restart: bool) -> list[Part]:
+def kernel_parts(version: str, first: int | None) -> list[Part]:
     """The kernel's part with each variant that this machine can compile; a line names one that it cannot."""
     made = []
     for variant in kernel.VARIANTS:
@@ -216,7 +223,7 @@ def kernel_parts(version: str, restart: bool) -> list[Part]:
                 LD_PRELOAD=" ".join(libraries), ASAN_OPTIONS="detect_leaks=0", PYTHONMALLOC="malloc"
             )
         settings["CCD_RIG_FUZZED_KERNEL"] = str(compiled.variant(variant))
-        made.append(Part(f"{KERNEL}-{variant}", version, restart, KERNEL, settings))
+        made.append(Part(f"{KERNEL}-{variant}", version, first, KERNEL, settings))
     return made
 
 
@@ -229,8 +236,16 @@ def _sanitizer_libraries() -> list[str]:
         return kernel.sanitizer_libraries()
 
 
-def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, restart: bool) -> int:
-    """Run a campaign; 0 when nothing was wrong."""
+def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, first: int | None) -> int:
+    """Run a campaign; 0 when nothing was wrong.
+
+    Args:
+        parts: families; none: all.
+        version: of Blender.
+        seconds: for each family.
+        seed: the only case, of a single family.
+        first: forget outcomes, and begin with this case; None: go on.
+    """
     unknown = [name for name in parts if name not in FAMILIES]
     if unknown:
         raise environments.SetupError(f"no family named {unknown[0]}; there are: {', '.join(FAMILIES)}")
@@ -242,7 +257,7 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
         raise environments.SetupError("--seed is for one family: name it")
     campaign = []
     for name in names:
-        campaign += kernel_parts(version, restart) if name == KERNEL else [Part(name, version, restart)]
+        campaign += kernel_parts(version, first) if name == KERNEL else [Part(name, version, first)]
     if seed is not None:
         faults = [f"{part.name}: {words}" for part in campaign for words in part.one(seed)]
         print("\n".join(faults) or "nothing is wrong")

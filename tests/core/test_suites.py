@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from devtools import checks, environments
+from devtools.fuzz import campaign, kernel
 
 CONFTEST = """
 import pathlib, pytest
@@ -39,6 +40,25 @@ def test_the_oldest_and_the_newest_blender_run_everything():
             is_between = suite.version not in (versions[0], versions[-1])
             assert (paths == [f"tests/{suite.layer}"]) is not is_between, suite.name
             assert all((checks.ROOT / path).exists() for path in paths), suite.name
+
+
+def test_each_commit_has_fuzz_cases_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    assert checks.first_case() == 0
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@b.c"]
+    dated = {**os.environ, "GIT_AUTHOR_DATE": "1700000000 +0000", "GIT_COMMITTER_DATE": "1700000000 +0000"}
+    subprocess.run([*git, "init", "-q"], check=True)
+    firsts = []
+    for words in ("one", "two"):
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", words], env=dated, check=True)
+        firsts.append(checks.first_case())
+        assert checks.first_case() == firsts[-1]
+    assert len({*firsts}) == 2
+    for first in firsts:
+        part = campaign.Part("test", "0.0", first)
+        assert part.state["next"] == first
+        assert not part.file.exists()
+        assert first % checks.FUZZ_CASES == first % kernel.MEMORY == first % campaign.AGAIN == 0
 
 
 def test_processes_with_one_queue_run_each_test_once(tmp_path):

@@ -41,7 +41,7 @@ def sh(*words: object) -> None:
 
 def photograph(name: str) -> None:
     """Blender's own screenshot is black under software OpenGL: take the screen's."""
-    sh("import", "-window", "root", OUT / f"{name}.png")
+    sh("import", "-window", "root", "-quality", 10, OUT / f"{name}.png")  # half the time, for a larger file
 
 
 def view() -> tuple[bpy.types.Window, bpy.types.Area, bpy.types.Region]:
@@ -76,28 +76,39 @@ class PointerSeen(bpy.types.Operator):
 
 
 def buttons(
-    wanted: str | tuple[str, ...], found: dict[str, tuple[int, int]], rows: tuple[int, int] | None = None
+    wanted: str | tuple[str, ...],
+    found: dict[str, tuple[int, int]],
+    rows: tuple[int, int] | None = None,
+    alone: bool = False,
 ) -> Iterator[float]:
     """Look for buttons in the sidebar, more patiently each time, until a command begins with each `wanted`.
 
     With `rows`, only between these heights of the screen and in the middle; what was found elsewhere stays.
+    `alone`: not below them, once they are met.
     """
     beginnings = (wanted,) if isinstance(wanted, str) else wanted
+
+    def are_met() -> bool:
+        return all(any(name.startswith(each) for name in found) for each in beginnings)
+
     for pause in (0.0, 0.2, 0.6):
         if rows is None:
             found.clear()
-        yield from sweep(found, pause, rows=rows)
-        if all(any(name.startswith(each) for name in found) for each in beginnings):
+        yield from sweep(found, pause, rows, are_met if alone else lambda: False)
+        if are_met():
             return
 
 
 def sweep(
-    found: dict[str, tuple[int, int]], pause: float, rows: tuple[int, int] | None = None
+    found: dict[str, tuple[int, int]],
+    pause: float,
+    rows: tuple[int, int] | None,
+    ends: Callable[[], bool],
 ) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 
     Each question waits until Blender has seen the pointer there, and `pause` seconds more. Both count y from
-    the window's top.
+    the window's top. It `ends` before the last row where that comes true.
     """
     window, area, region = view()
     manager = bpy.context.window_manager
@@ -122,6 +133,8 @@ def sweep(
                     operator(**keywords)
             if manager.clipboard:
                 found.setdefault(manager.clipboard, (place[0], place[1] + 2))
+        if ends():
+            break
     PointerSeen.ends = True
     sh("xdotool", "mousemove_relative", "--", 1, 0)
     yield from until(lambda: not window.modal_operators, 5.0)

@@ -24,7 +24,7 @@ MOVED = 0.25  # part of the way to its chain's root by which a target is dragged
 LIMBS = "hand", "foot", "toe", "leg"  # in names of their ends
 UPPER = 320  # [pixels] of the sidebar in which buttons of first steps are
 FEET_BELOW_SET_UP, FEET_BELOW_INFLUENCE = 33, 163  # [pixels] to the header Feet and Contacts
-TABS_STEP = 14  # [pixels] between two places in which a tab of the sidebar is looked for
+TABS_STEP = 28  # [pixels] between two places in which a tab of the sidebar is looked for
 
 counted = {"clicks": 0, "keys": 0}
 place_of_tab: list[int] = []
@@ -55,7 +55,7 @@ def button(command: str, rows: tuple[int, int] = (4, UPPER)) -> Iterator[float]:
     found: dict[str, tuple[int, int]] = {}
     window, _, region = view()
     top = window.height - region.y - region.height
-    yield from buttons(command, found, (top + rows[0], top + rows[1]))
+    yield from buttons(command, found, (top + rows[0], top + rows[1]), alone=True)
     places = [place for name, place in found.items() if name.startswith(command)]
     if not places:
         raise LookupError(f"no button for {command} in the sidebar; found: {sorted(found)}")
@@ -282,7 +282,7 @@ def plant_selected(name: str) -> Iterator[float]:
     found: dict[str, tuple[int, int]] = {}
     window, _, region = view()
     top = window.height - region.y - region.height
-    yield from buttons(anchor, found, (top + low, top + high))
+    yield from buttons(anchor, found, (top + low, top + high), alone=True)
     photograph(f"{name}_selected")
     height = next(place[1] for each, place in found.items() if each.startswith(anchor))
     plant = "bpy.ops.ccd_rig.feet_plant()"

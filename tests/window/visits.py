@@ -92,8 +92,9 @@ def colours(photograph: Path) -> int:
     """How many colours a picture of the last visit has: a black or empty one has very few."""
     root = os.environ["CCD_RIG_WINDOW_ROOT"]
     inside = "/" + str(Path(VISIT, "out") / photograph.name)
-    command = ["chroot", root, "identify", "-format", "%k", inside]
-    return int(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+    command = ["chroot", root, "convert", inside, "-depth", "8", "rgb:-"]
+    parts = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
+    return len({*zip(parts[::3], parts[1::3], parts[2::3], strict=True)})
 
 
 def pixels(photograph: str, colour: str) -> int:
