@@ -3,7 +3,7 @@
     python3 dev.py fuzz                               a minute of each family
     python3 dev.py fuzz core rigs --seconds 3600      an hour each; goes on where the last one ended
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
-    python3 dev.py fuzz kernel                        half a minute of each variant of the compiled module
+    python3 dev.py fuzz kernel                        a minute of each variant of the compiled module
 
 A seed is a case, the same on every machine. Outcomes are stored in .cache/fuzz; `--first 5000` deletes
 them and begins with that case. At the end of each part, seeds are repeated in another process, which has to
@@ -242,7 +242,7 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, first
     Args:
         parts: families; none: all.
         version: of Blender.
-        seconds: for each family.
+        seconds: for each family, and each variant of the kernel.
         seed: the only case, of a single family.
         first: forget outcomes, and begin with this case; None: go on.
     """
@@ -263,8 +263,9 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, first
         print("\n".join(faults) or "nothing is wrong")
         return 1 if faults else 0
     for part in campaign:
-        print("[fuzz]", part.name, version, part.state["next"], os.environ.get("CCD_RIG_ZIP", ""), flush=True)
-        part.run(seconds / 2 if part.module == KERNEL else seconds)
+        judged = os.environ.get("CCD_RIG_ZIP", "the sources")
+        print(f"[fuzz] {part.name}, Blender {version}, from seed {part.state['next']}: {judged}", flush=True)
+        part.run(seconds)
     print()
     for part in campaign:
         for number, words in list(part.state["faults"].items())[:SHOWN]:
