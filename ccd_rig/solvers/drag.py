@@ -32,6 +32,8 @@ KEPT, PULLED = 1, 2
 """Priorities of kept rotations and of pulled points; pins have 0."""
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
+ROUNDING = 1e-12
+"""Distance from a line, in parts of the largest, at which a corner is on it."""
 SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
 FORCE = 45.0
@@ -224,14 +226,16 @@ def _cut(corners: list[_Level], at: _Level, normal: _Level) -> list[_Level]:
         normal: of the line, away from what stays.
     """
     heights = [(x - at[0]) * normal[0] + (y - at[1]) * normal[1] for x, y in corners]
+    # Lines through one point from two sides leave a segment, of which rounding may leave nothing.
+    rounding = ROUNDING * max(map(abs, heights))
     kept: list[_Level] = []
     for (a, above), (b, height) in pairwise(
         [(corners[-1], heights[-1]), *zip(corners, heights, strict=True)]
     ):
-        if (above > 0.0) != (height > 0.0):
+        if (above > rounding) != (height > rounding):
             u = above / (above - height)
             kept.append((a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])))
-        if height <= 0.0:
+        if height <= rounding:
             kept.append(b)
     return kept
 
