@@ -233,7 +233,7 @@ def _cut(corners: list[_Level], at: _Level, normal: _Level) -> list[_Level]:
         [(corners[-1], heights[-1]), *zip(corners, heights, strict=True)]
     ):
         if (above > rounding) != (height > rounding):
-            u = above / (above - height)
+            u = min(max(above / (above - height), 0.0), 1.0)
             kept.append((a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])))
         if height <= rounding:
             kept.append(b)
