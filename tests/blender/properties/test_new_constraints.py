@@ -287,9 +287,11 @@ def test_bones_that_stay_as_they_are_are_not_to_be_freed(checks):
     rig = game_rig()
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.target, row.chain_length = "Hand", "hand.L", rigs.empty("Target"), 3
+    turned = rigs.empty("Turned")
+    turned.rotation_euler.x = 0.5
     for name in ("spine", "arm.L"):
         made = rig.pose.bones[name].constraints.new("COPY_ROTATION")
-        made.target, made.subtarget, made.name = rig, "head", f"Follow {name}"
+        made.target, made.name = turned, f"Follow {name}"
     rig.pose.bones["spine"].lock_rotation = (True, True, True)
     rigs.update()
     words = [problem.message for problem in checks.problems(rig, bpy.context.scene)]
