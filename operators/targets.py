@@ -212,6 +212,12 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
 
     distance: LAST.number("Distance", "How far, in the unit of Offset Space", default=0.1, subtype="DISTANCE")
     direction: LAST.enum("Direction", "Along which axis of Offset Space", items=AXIS_ITEMS, default="POS_Z")
+    space: ONCE.enum(
+        "Offset Space",
+        "Along whose axes; when not set, those of the constraint if chosen or used, else the world's",
+        items=OFFSET_SPACES,
+        default="WORLD",
+    )
     start: ONCE.integer("Start Frame", "First frame of the whole shift; when not set, the present frame")
     end: ONCE.integer("End Frame", "Last frame of the whole shift; when not set, a second after the first")
     falloff: LAST.integer(
@@ -233,11 +239,21 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
             self.start = scene.frame_current
         if not self.properties.is_property_set("end"):
             self.end = self.start + round(scene.render.fps / scene.render.fps_base)
+        is_used = target_motion.uses_offset(row)
+        if not self.properties.is_property_set("space"):
+            has_space = is_used or row.is_property_set("offset_space")
+            self.space = row.offset_space if has_space else "WORLD"
+        elif is_used and self.space != row.offset_space:
+            space = SPACE_NAMES[row.offset_space]
+            raise RigError(
+                f"Constraint '{row.name}': Target Offset is used along {space}: choose that as Offset Space"
+            )
         span = target_motion.Span(self.start, self.end, self.falloff)
         shift = self.distance * Vector(AXES[self.direction])
         with ExitStack() as undo:
             target_motion.shift_over(scene, row, shift, span, undo)
+            row.offset_space = self.space
             undo.pop_all()
-        axis, space = AXIS_NAMES[self.direction], SPACE_NAMES[row.offset_space]
+        axis, space = AXIS_NAMES[self.direction], SPACE_NAMES[self.space]
         words = f"'{row.name}' raised by {self.distance:.4g} along {axis} of {space}"
         self.tell("INFO", f"{words} at frames {self.start} to {self.end}")

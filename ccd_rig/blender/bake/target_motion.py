@@ -340,6 +340,12 @@ class Span(NamedTuple):
         return smooth_step(np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0)))
 
 
+def uses_offset(constraint: Any) -> bool:
+    """Whether a Target Offset is not 0 or is animated, so that its space has a meaning."""
+    path = f"{constraint.path_from_id()}.{FIELD}"
+    return any(constraint.offset) or path in channels.played_paths(constraint.id_data)
+
+
 def shift_over(
     scene: bpy.types.Scene, constraint: Any, shift: Sequence[float], span: Span, undo: ExitStack
 ) -> None:

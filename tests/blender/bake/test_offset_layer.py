@@ -79,6 +79,35 @@ def test_the_present_frame_and_a_second_without_words(rig, channels):
     assert np.allclose(played(channels, rig)[:, 2], 0.1 * shape(30, 55, 5), atol=1e-5)
 
 
+def test_up_is_the_worlds_though_the_target_is_turned(rig, channels):
+    """A hand went sideways, along the axis of its target."""
+    row = rig.ccd_rig.constraints[0]
+    row.target.rotation_euler.x = 1.2
+    bpy.context.scene.frame_set(20)
+    assert row.offset_space == "TARGET"
+    assert bpy.ops.ccd_rig.offset_raise(start=20, end=44) == {"FINISHED"}
+    assert row.offset_space == "WORLD"
+    assert bpy.ops.ccd_rig.offset_raise(start=20, end=44, space="WORLD") == {"FINISHED"}
+    before = played(channels, rig)
+    fails(bpy.ops.ccd_rig.offset_raise, "is used along World", start=20, end=44, space="TARGET")
+    assert row.offset_space == "WORLD"
+    assert np.array_equal(played(channels, rig), before)
+
+
+@pytest.mark.parametrize("use", ["chosen", "keyed", "shifted"])
+def test_a_space_that_was_chosen_or_is_used_stays(rig, use):
+    row = rig.ccd_rig.constraints[0]
+    if use == "chosen":
+        row.offset_space = "ARMATURE"
+    elif use == "keyed":
+        row.keyframe_insert("offset", frame=60)
+    else:
+        row.offset.x = 0.1
+    space = row.offset_space
+    assert bpy.ops.ccd_rig.offset_raise(start=20, end=44) == {"FINISHED"}
+    assert row.offset_space == space
+
+
 @pytest.mark.parametrize("interpolation", ["BEZIER", "LINEAR", "CONSTANT"])
 @pytest.mark.parametrize("keyed", [range(3), (2,), (0, 2)])
 def test_keys_that_are_there_play_on_below_the_layer(rig, channels, interpolation, keyed):
