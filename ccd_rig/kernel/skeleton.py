@@ -231,7 +231,7 @@ class Problem:
                     i = self.parent[i]
                 if i != self.goal_root[k]:
                     raise ValueError("kernel: goal_root must be goal_joint or an ancestor of it")
-            elif not self.total_mass > 0.0:
+            elif not self.total_mass >= SMALLEST:
                 raise ValueError("kernel: balance needs a mass")
         # Rows of each goal.
         self.first_row = counts(goals + 1)

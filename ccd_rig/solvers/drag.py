@@ -33,7 +33,7 @@ KEPT, PULLED = 1, 2
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
 ROUNDING = 1e-12
-"""Distance from a line, in parts of the largest, at which a corner is on it."""
+"""Distance from a line, in parts of the largest coordinate, at which a corner of a support is on it."""
 SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
 FORCE = 45.0
@@ -167,6 +167,7 @@ class Support:
         """
         here, begun = self._level(point), self._level(start)
         corners = _hull(sorted({*self._corners, begun}))
+        rounding = ROUNDING * max(max(map(abs, corner)) for corner in corners)
         for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
             size = math.hypot(bx - ax, by - ay)
             normal = (by - ay) / size, (ax - bx) / size
@@ -176,7 +177,7 @@ class Support:
                 soft = self.softness * room
                 kept = room - soft * math.exp(-max(along - room + soft, 0.0) / soft)
                 at = begun[0] + kept * normal[0], begun[1] + kept * normal[1]
-                corners = _cut(corners, at, normal)
+                corners = _cut(corners, at, normal, rounding)
         return self._nearest(point, corners)
 
     def nearest(self, point: Vector) -> Vector:
@@ -217,17 +218,17 @@ class Support:
 _Level = tuple[float, float]
 
 
-def _cut(corners: list[_Level], at: _Level, normal: _Level) -> list[_Level]:
+def _cut(corners: list[_Level], at: _Level, normal: _Level, rounding: float) -> list[_Level]:
     """The part of a convex polygon behind a line (Sutherland & Hodgman 1974, "Reentrant polygon clipping").
 
     Args:
         corners: counterclockwise.
         at: a point of the line.
         normal: of the line, away from what stays.
+        rounding: distance at which a corner is on the line. Lines through one point from two sides leave a
+            segment, of which rounding may leave nothing.
     """
     heights = [(x - at[0]) * normal[0] + (y - at[1]) * normal[1] for x, y in corners]
-    # Lines through one point from two sides leave a segment, of which rounding may leave nothing.
-    rounding = ROUNDING * max(map(abs, heights))
     kept: list[_Level] = []
     for (a, above), (b, height) in pairwise(
         [(corners[-1], heights[-1]), *zip(corners, heights, strict=True)]
