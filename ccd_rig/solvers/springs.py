@@ -109,7 +109,7 @@ def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs | None:
         return None
     limbs = None if search.limb_goals is None else goals_key(search.limb_goals)
     key = "springs", goals_key(search.goals), limbs, search.settings, search.movable, search.reach, pulled
-    return search.skeleton.computed_once(key, lambda: Springs(search, pulled))
+    return search.skeleton.shape.computed_once(key, lambda: Springs(search, pulled))
 
 
 class Springs:
@@ -117,7 +117,9 @@ class Springs:
 
     def __init__(self, search: PoseSearch, pulled: tuple[int, ...]) -> None:
         """Hang springs on the points of position goals, by their numbers `pulled`."""
-        self.skeleton, self.pulled, skeleton = search.skeleton, pulled, search.skeleton
+        # Rest transforms are those of each call.
+        self.skeleton = skeleton = search.skeleton.shape
+        self.pulled = pulled
         hung, goals = with_springs(skeleton, search.goals, pulled, math.sqrt(2.0 * EXTENT / FORCE))
         added = hung.joints[len(skeleton) :]
         self.tips = [spring.parent for spring in added]
