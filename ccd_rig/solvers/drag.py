@@ -163,7 +163,8 @@ class Support:
         """The place to which a point is eased above the hull of the support and `start`, at its height.
 
         Along the normal of an edge, at a distance d from `start` to which the edge has D, it is that of
-        `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay.
+        `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay. So do those
+        that go outwards from a `start` that is a corner, with softness 1: they were not above the support.
         """
         here, begun = self._level(point), self._level(start)
         corners = _hull(sorted({*self._corners, begun}))

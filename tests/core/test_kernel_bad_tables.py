@@ -227,6 +227,7 @@ def test_tables_that_do_not_fit_are_named(way: Any, name: str, at: int, number: 
         ({"goal_kind": ints(5, 2), "goal_rank": ints(1, 0)}, "goal_rank must be -1 for reach windows"),
         ({"goal_rank": ints(-1, 0)}, "goal_rank must count from 0 without gaps"),
         ({"goal_kind": ints(4, 2), "mass": np.zeros(2)}, "balance needs a mass"),
+        ({"goal_kind": ints(4, 2), "mass": np.full(2, 5e-324)}, "balance needs a mass"),
         (
             {"goal_kind": ints(4, 2), "goal_axis": doubles(1, 1, 1, 0, 1, 0)},
             "goal_axis of a direction or a balance",

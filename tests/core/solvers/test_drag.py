@@ -590,3 +590,29 @@ def test_a_symmetric_support_is_cut_from_both_sides():
     eased = support.eased(Vector((0.0, 0.022704150527715683, 0.601)), start)
     assert abs(eased.x) < 1e-9
     assert 0.0227 <= eased.y <= start.y
+
+
+@pytest.mark.parametrize("softness", [0.2, 0.9, 1.0])
+def test_a_centre_of_mass_is_eased_whatever_the_shape_of_its_support(softness):
+    """Points in a line or at one place, mirror images, sizes that differ by rounding: corners were lost."""
+    rng = random.Random(4)
+    for _ in range(2000):
+        points = [Vector([rng.uniform(-1.0, 1.0) for _ in range(3)]) for _ in range(rng.choice((1, 2, 3, 5)))]
+        points = rng.choice(
+            (
+                points,
+                [Vector((0.0, y, z)) for _, y, z in points],
+                points[:1] * 3,
+                points + [Vector((-x, y, z)) for x, y, z in points],
+                [point * 10.0 ** rng.uniform(-9.0, 6.0) for point in points],
+            )
+        )
+        support, start = Support(tuple(points), softness=softness), rng.choice((Vector(), points[0]))
+        point = start + Vector([rng.uniform(-1.0, 1.0) for _ in range(3)]) * 10.0 ** -rng.randint(0, 8)
+        eased = support.eased(point, start)
+        assert eased.z == point.z
+        assert math.isfinite(eased.x + eased.y)
+        if softness < 1.0:  # at 1, one that goes outwards from a corner at which it starts is free
+            far = max(each.length for each in (*points, start, point))
+            within = Support((*points, start)).nearest(eased)
+            assert (within - eased).length <= 1e-6 * far
