@@ -477,8 +477,6 @@ class Skeleton:
 
     def with_masses(self, masses: Sequence[float]) -> Skeleton:
         """The same skeleton with bones of these masses."""
-        if self._origin is not None:
-            return self._origin.with_masses(masses).moved(self._places)
         pairs = zip(self.joints, masses, strict=True)
         changes = {joint.name: {"mass": mass} for joint, mass in pairs}
         return self.computed_once(("masses", tuple(masses)), lambda: self.replace(changes))

@@ -100,16 +100,11 @@ def with_springs(
     return Skeleton(joints), hung
 
 
-def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs | None:
-    """Springs on points of a search, made once for all searches of equal goals.
-
-    None with CCD alone, which pulls without end: joint by joint it would stretch the springs.
-    """
-    if search.settings.solver is Solver.CCD:
-        return None
+def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs:
+    """Springs on points of a search, made once for all searches of equal goals."""
     limbs = None if search.limb_goals is None else goals_key(search.limb_goals)
     key = "springs", goals_key(search.goals), limbs, search.settings, search.movable, search.reach, pulled
-    return search.skeleton.shape.computed_once(key, lambda: Springs(search, pulled))
+    return search.skeleton.computed_once(key, lambda: Springs(search, pulled))
 
 
 class Springs:
@@ -117,82 +112,81 @@ class Springs:
 
     def __init__(self, search: PoseSearch, pulled: tuple[int, ...]) -> None:
         """Hang springs on the points of position goals, by their numbers `pulled`."""
-        # Rest transforms are those of each call.
-        self.skeleton = skeleton = search.skeleton.shape
-        self.pulled = pulled
+        self.skeleton, self.pulled, skeleton = search.skeleton, pulled, search.skeleton
         hung, goals = with_springs(skeleton, search.goals, pulled, math.sqrt(2.0 * EXTENT / FORCE))
-        added = hung.joints[len(skeleton) :]
-        self.tips = [spring.parent for spring in added]
-        self.ends = np.array([spring.offset[:] for spring in added])
+        springs = hung.joints[len(skeleton) :]
+        self.tips = [spring.parent for spring in springs]
+        self.ends = np.array([spring.offset[:] for spring in springs])
         self.extent = EXTENT * search.reach
         movable = {*search.movable, *range(len(skeleton), len(hung))}
         settings = replace(search.settings, max_iterations=min(search.settings.max_iterations, STEPS))
         self.sprung = PoseSearch(hung, goals, settings, movable, search.limb_goals, search.reach)
 
-    def settled(
+    def eased(
         self,
-        near: tuple[Array, Array],
+        poses: tuple[Array, Array],
         targets: Sequence[Array],
         bones: Bones,
         tolerances: Array,
         goal_settings: GoalSettings,
-    ) -> tuple[tuple[Array, Array], Array]:
-        """Solve poses on springs until points are where the force is the largest.
+    ) -> list[Array]:
+        """Ease targets to where the force is the largest.
 
         Args:
-            near: (R, J, 4) rotations and (R, J, 3) translations of the references.
+            poses: (R, J, 4) rotations and (R, J, 3) translations of the references.
             targets: per goal (R or 1, 3) or (R or 1, 4), model space.
             bones, tolerances, goal_settings: see `PoseSearch.solve`.
 
         Returns:
-            The poses; (R, P, 3) ways by which points stay short of their targets, 0 where forces are smaller.
+            The targets, of which those of pulls stay where forces are smaller. With CCD alone all stay: joint
+            by joint it would stretch the springs.
         """
-        sprung = Bones(*self._hung(bones.rests, bones.offsets, self.ends)[::-1])
-        reference, poses, count = self._hung(*near, 0.0), near, len(self.skeleton)
+        eased = list(targets)
+        if self.sprung.settings.solver is Solver.CCD:
+            return eased
+        size, count, pulls = len(poses[0]), len(self.skeleton), len(self.pulled)
+        turns, shifts = np.zeros((size, pulls, 4)), np.zeros((size, pulls, 3))
+        turns[..., 0] = 1.0
+        near = np.concatenate((poses[0], turns), axis=1), np.concatenate((poses[1], shifts), axis=1)
+        tails = np.broadcast_to(self.ends, (len(bones.offsets), pulls, 3))
+        sprung = Bones(
+            np.concatenate((bones.offsets, tails), axis=1),
+            np.concatenate((bones.rests, turns[: len(tails)]), axis=1),
+        )
+        whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
+        start = near
 
-        def solve(pulled: Array) -> Array:
-            """(R, P, 3) ways from points to targets, with springs to anchors at ways from the targets."""
-            nonlocal poses
-            anchors = [*targets]
+        def distances(anchors: Array) -> Array:
+            """(R, P, 3) from pulled points to targets, with springs from the points to anchors."""
+            nonlocal start
+            pulled = [*targets]
             for n, k in enumerate(self.pulled):
-                anchors[k] = targets[k] + pulled[:, n]
-            # Springs begin as long as they must be for the pose before.
-            ways, turns = self._ways(poses, anchors, bones)
-            begun = self._hung(*poses, rotate(turns * (1.0, -1.0, -1.0, -1.0), ways, axis=-1))
+                pulled[k] = anchors[:, n]
             solved = self.sprung.solve(
-                *begun, anchors, reference, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
+                *start, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
             )
-            poses = solved.rotations[:, :count], solved.translations[:, :count]
-            return self._ways(poses, targets, bones)[0]
+            start = solved.rotations, solved.translations
+            return whole - self._points((start[0][:, :count], start[1][:, :count]), bones)
+
+        def past(ways: Array, extent: float) -> Array:
+            """The part of ways that is left beyond an extent."""
+            shares = np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)
+            return np.asarray(ways * shares[..., None])
 
         # Springs at the largest force, each along its way to the target; from far away none would settle.
-        off = solve(-_beyond(self._ways(near, targets, bones)[0], 2.0 * self.extent))
-        forces = off * (self.extent / np.maximum(length(off, axis=-1), SIZES[0])[..., None])
-        short = _beyond(off, self.extent)
+        ways = distances(whole - past(whole - self._points(poses, bones), 2.0 * self.extent))
+        forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
+        short = past(ways, self.extent)
         for _ in range(ROUNDS):
-            off = solve(forces - short) + forces
-            short = _beyond(off, self.extent)
-            forces = off - short
-        return poses, short
+            beyond = distances(whole - short + forces) + forces
+            short = past(beyond, self.extent)
+            forces = beyond - short
+        for n, k in enumerate(self.pulled):
+            eased[k] = (whole - short)[:, n]
+        return eased
 
-    def _ways(
-        self, poses: tuple[Array, Array], targets: Sequence[Array], bones: Bones
-    ) -> tuple[Array, Array]:
-        """(R, P, 3) ways from pulled points to their targets, (R, P, 4) rotations of the points' bones."""
+    def _points(self, poses: tuple[Array, Array], bones: Bones) -> Array:
+        """(R, P, 3) pulled points in poses without springs."""
         heads, turns = bones.transforms(self.skeleton, *poses)
-        heads, turns = heads[:, self.tips], turns[:, self.tips]
-        points = heads + rotate(turns, np.broadcast_to(self.ends, heads.shape), axis=-1)
-        return np.stack([targets[k] - points[:, n] for n, k in enumerate(self.pulled)], axis=1), turns
-
-    def _hung(self, rotations: Array, translations: Array, shifts: Array | float) -> tuple[Array, Array]:
-        """Poses with springs that slide by (R, P, 3)."""
-        still = np.zeros((len(rotations), len(self.pulled), 4))
-        still[..., 0] = 1.0
-        slid = np.zeros_like(still[..., 1:]) + shifts
-        return np.concatenate((rotations, still), axis=1), np.concatenate((translations, slid), axis=1)
-
-
-def _beyond(ways: Array, extent: float) -> Array:
-    """The part of ways that is left beyond an extent."""
-    shares = np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)
-    return np.asarray(ways * shares[..., None])
+        ends = np.broadcast_to(self.ends, (len(heads), *self.ends.shape))
+        return heads[:, self.tips] + rotate(turns[:, self.tips], ends, axis=-1)

@@ -27,7 +27,7 @@ from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings, reach_of_goals
-from ...solvers.springs import Springs, springs
+from ...solvers.springs import springs
 from ..properties.constraint_kinds import KINDS
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
@@ -190,26 +190,24 @@ class Batch:
         self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
         self.states[0].update(solved.states)
 
-    def take_balanced(self, balanced: Batch, rows: Sequence[int]) -> None:
-        """Take over poses and states of rows with a constraint of balance behind all others."""
+    def take_balanced(self, balanced: Batch) -> None:
+        """Take over the poses and states of the same rows with a constraint of balance behind all others."""
         count = len(self.constraints)
-        for k in rows:
-            self.rotations[k], self.translations[k] = balanced.rotations[k], balanced.translations[k]
-            self.states[k] = {c: state for c, state in balanced.states[k].items() if c < count}
-            self.smoothed[k] = [
-                each._replace(constraints=tuple(c for c in each.constraints if c < count))
-                for each in balanced.smoothed[k]
-            ]
+        self.rotations, self.translations = balanced.rotations, balanced.translations
+        self.states = [{c: state for c, state in each.items() if c < count} for each in balanced.states]
+        self.smoothed = [
+            [each._replace(constraints=tuple(c for c in each.constraints if c < count)) for each in row]
+            for row in balanced.smoothed
+        ]
         self.iterations = max(self.iterations, balanced.iterations)
+        self.left = balanced.left
 
     def part_of(self, group: Group) -> GroupPart:
         """The part of the batch that the solve of a group looks at."""
         if group not in self._parts:
-            skeleton, count = self.skeleton, len(self.constraints)
-            constraints = [self.constraints[c] for c in group.members if c < count]
+            skeleton, constraints = self.skeleton, [self.constraints[c] for c in group.members]
             tips = tuple([constraint.tip for constraint in constraints])
-            # One behind all others keeps the balance of other rows, see `_balanced`.
-            balances = group.members[-1] >= count or any(each.kind.balances for each in constraints)
+            balances = any(constraint.kind.balances for constraint in constraints)
 
             def joints() -> Rows:
                 chains = {j for tip in tips for j in skeleton.chain(tip)}
@@ -300,54 +298,45 @@ def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Genera
     before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
     for batch, poses in zip(batches, before, strict=True):
         batch.alone = JointPoses(*poses)
-    group, looks = Group(frozenset(joints), tuple(members)), [_Look.of(batch) for batch in batches]
-    for batch, rows, look in zip(batches, wanted, looks, strict=True):
-        for share in _shares(batch, group, rows):
-            share.hold_unmoved()
-            share.look(look)
-            yield 0.0
-    pairs = [_balanced(*each) for each in zip(batches, wanted, looks, strict=True)]
-    balanced = [(*pair, look) for pair, look in zip(pairs, looks, strict=True) if pair is not None]
-    kept = []
-    for batch, rows, pair, look in zip(batches, wanted, pairs, looks, strict=True):
-        leaving = [None] * len(rows) if pair is None else pair[1]
-        staying = [help if leaves is None else None for help, leaves in zip(rows, leaving, strict=True)]
-        kept.append((batch, staying, look))
-    if balanced:
-        group = Group(group.joints, (*group.members, len(constraints)))
-    parts = [list(each) for each in zip(*kept, *balanced, strict=True)]
-    for _ in _solve_group(group, parts[0], every, period, parts[1], parts[2]):
+    group = Group(frozenset(joints), tuple(members))
+    for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
-    for batch, pair in zip(batches, pairs, strict=True):
-        if pair is not None:
-            batch.take_balanced(pair[0], [k for k, help in enumerate(pair[1]) if help is not None])
+    yield from _balance_body(group, batches, every, period, wanted)
     for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
             if chains is not None:
                 batch.helped[k] = _helped_row(batch, k, chains.constraints, rotations[k], translations[k])
 
 
-@dataclass(frozen=True)
-class _Look:
-    """Poses of R rows with the body's help and without balance, as springs leave them."""
+def _balance_body(
+    group: Group,
+    batches: Sequence[Batch],
+    every: Array,
+    period: int,
+    wanted: Sequence[Sequence[Help | None]],
+) -> Generator[float, None, None]:
+    """Solve rows again with balance where the body takes it away; yields counts of 0.
 
-    rotations: Array  # (R, J, 4)
-    translations: Array  # (R, J, 3)
-    short: dict[int, Array]  # by pulled constraint, (R, 3) ways by which it stays short of its target
+    Args:
+        group, batches, every, period, wanted: of the solve with the body.
+    """
+    pairs = [(batch, _balanced(batch, helps)) for batch, helps in zip(batches, wanted, strict=True)]
+    again = [(batch, *pair) for batch, pair in pairs if pair is not None]
+    if not again:
+        return
+    members = Group(group.joints, (*group.members, len(batches[0].constraints)))
+    _, balanced, leaving = zip(*again, strict=True)
+    for _ in _solve_group(members, balanced, every, period, leaving):
+        yield 0.0
+    for batch, each, _ in again:
+        batch.take_balanced(each)
 
-    @classmethod
-    def of(cls, batch: Batch) -> _Look:
-        """The present poses, to be replaced."""
-        return cls(batch.rotations.copy(), batch.translations.copy(), {})
 
-
-def _balanced(
-    batch: Batch, helps: Sequence[Help | None], look: _Look
-) -> tuple[Batch, list[Help | None]] | None:
+def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[Help | None]] | None:
     """A batch with a constraint of balance behind all others, and the help of rows to be solved with it.
 
-    None where all poses keep their balance, no bone of the body slides freely, a Balance constraint is there,
-    or every chain asks for help.
+    These rows are at their poses without help. None where all poses keep their balance, no bone of the body
+    slides freely, a Balance constraint is there, or every chain asks for help.
     """
     rows = np.array([k for k, each in enumerate(helps) if each is not None], np.intp)
     present = [each for each in helps if each is not None]
@@ -362,7 +351,7 @@ def _balanced(
     pulled = np.array([[c in help.constraints and c not in help.held for c in chains] for help in present])
     if pulled.all(axis=1).any():
         return None
-    poses = batch.base.at(rows), alone.at(rows), JointPoses(look.rotations, look.translations).at(rows)
+    poses = batch.base.at(rows), alone.at(rows), JointPoses(batch.rotations, batch.translations).at(rows)
     of_chains = [*chains.values()], pulled
     balance = Balance(skeleton, batch.bones.at(rows), batch.worlds[rows], *of_chains, *poses)
     places, leaves = balance.places()
@@ -388,6 +377,8 @@ def _balanced(
         influences=None if influences is None else np.pad(influences, ((0, 0), (0, 1)), constant_values=1.0),
     )
     balanced.rotations, balanced.translations = batch.rotations.copy(), batch.translations.copy()
+    for mine, theirs in zip((balanced.rotations, balanced.translations), alone, strict=True):
+        mine[rows[leaves]] = theirs[rows[leaves]]
     balanced.states = [{**states} for states in batch.states]
     balanced.smoothed = [[*smoothed] for smoothed in batch.smoothed]
     return balanced, leaving
@@ -548,7 +539,6 @@ def _solve_group(
     every: Array,
     period: int,
     wanted: Sequence[Sequence[Help | None]] | None = None,
-    looks: Sequence[_Look] = (),
 ) -> Generator[int, None, None]:
     """Solve a group at all rows of batches in which any of it is active, as the nearest motion.
 
@@ -558,15 +548,11 @@ def _solve_group(
         period: see `solve_batches`.
         wanted: of each row of each batch the constraints that the body helps, or None for a row that is left
             alone; None if the body helps nowhere.
-        looks: of each batch while the body helps.
     """
     patterns = wanted or [[NO_HELP] * len(batch.frames) for batch in batches]
-    shares: list[_Share] = []
-    for k, (batch, each) in enumerate(zip(batches, patterns, strict=True)):
-        of_batch = [*_shares(batch, group, each)]
-        for share in of_batch if looks else ():
-            share.ease(looks[k])
-        shares += of_batch
+    shares = [
+        share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
+    ]
     sizes = [len(share.rows) for share in shares]
     numbers = [share.batch.frames[share.rows] for share in shares]
     order = None if len(shares) == 1 else np.argsort(np.concatenate(numbers))
@@ -799,7 +785,6 @@ class _Share:
         plan: the goals.
         tolerances: (R,) of positions, armature space.
         kind: the search with its targets.
-        behind: by pulled goal, (R,) distances by which its target is eased.
         limbs: easing of constraints.
     """
 
@@ -822,7 +807,13 @@ class _Share:
             if self.limbs:
                 self.plan = plan = self._in_windows(plan)
         self.tolerances = batch.settings.solver.position_tolerance / batch.scales_at(rows)
-        targets = tuple([goal_targets(goal, wanted, c) for c, goal in plan.placed])
+        targets = [goal_targets(goal, wanted, c) for c, goal in plan.placed]
+        eased, sharp = targets, batch.sharper * self.tolerances
+        if plan.pulls:
+            pulling = springs(plan.search, plan.pulls)
+            eased = pulling.eased(self.poses(), targets, self.bones, sharp, plan.settings)
+        # By pulled goal, (R,) distances by which its target is eased.
+        self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in plan.pulls}
         whole, poses = batch.skeleton, batch.settings.poses
         constraints, search = [(c, batch.constraints[c]) for c in plan.members], plan.search
 
@@ -833,48 +824,14 @@ class _Share:
             of_members = [goals(skeleton, constraint, wanted.sample(0, c)) for c, constraint in constraints]
             return search.templates(entries, [goal for of_one in of_members for goal in of_one])
 
-        tries = starts if plan.solver.restarts and not helped else None
-        sharp = batch.sharper * self.tolerances
-        self.kind = FrameKind(search, targets, self.bones, sharp, tries, plan.settings)
-        self.behind: dict[int, Array] = {}
-
-    # Pulls --------------------------------------------------------------------------------------------------
-
-    @property
-    def _springs(self) -> Springs | None:
-        """The springs of pulls; None without any."""
-        return springs(self.plan.search, self.plan.pulls) if self.plan.pulls else None
-
-    def look(self, look: _Look) -> None:
-        """Solve rows each by itself, and keep poses and how far pulls stay short in `look`."""
-        hung, near = self._springs, self.poses()
-        if hung is None:
-            solved = self.kind.solve(np.arange(len(self.rows)), near[1], near[0])
-            poses = solved.rotations, solved.translations
-        else:
-            poses, short = self._settled(hung)
-            for n, k in enumerate(self.plan.pulls):
-                of_all = look.short.setdefault(self.plan.placed[k][0], np.zeros((len(look.rotations), 3)))
-                of_all[self.rows] = short[:, n]
-        look.rotations[self.places], look.translations[self.places] = poses
-
-    def _settled(self, hung: Springs) -> tuple[tuple[Array, Array], Array]:
-        kind, values = self.kind, self.plan.settings
-        return hung.settled(self.poses(), kind.targets, self.bones, kind.tolerances, values)
-
-    def ease(self, look: _Look) -> None:
-        """Ease targets of pulls to where the force is the largest: with balance, else as in `look`."""
-        hung, pulls, eased = self._springs, self.plan.pulls, [*self.kind.targets]
-        if hung is None:
-            return
-        if self.help.balance >= 0:
-            _, short = self._settled(hung)
-        else:
-            short = np.stack([look.short[self.plan.placed[k][0]][self.rows] for k in pulls], axis=1)
-        for n, k in enumerate(pulls):
-            eased[k] = eased[k] - short[:, n]
-            self.behind[k] = length(short[:, n], axis=-1)
-        self.kind = replace(self.kind, targets=tuple(eased))
+        self.kind = FrameKind(
+            search,
+            tuple(eased),
+            self.bones,
+            sharp,
+            starts if plan.solver.restarts and not helped else None,
+            plan.settings,
+        )
 
     # Targets ------------------------------------------------------------------------------------------------
 

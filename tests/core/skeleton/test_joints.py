@@ -33,13 +33,6 @@ def test_moved_joints_are_those_of_a_skeleton_made_anew() -> None:
     assert repr(moved) == repr(anew)
 
 
-def test_moved_skeletons_with_masses_share_one_that_is_not_moved() -> None:
-    both, masses = legs(), (1.0, 2.0, 0.5, 0.25)
-    there, here = (both.moved({0: PLACES[j]}).with_masses(masses) for j in (0, 2))
-    assert there == both.with_masses(masses).moved({0: PLACES[0]})
-    assert there.original is here.original and there != here
-
-
 def test_only_roots_move() -> None:
     with pytest.raises(InvalidInput, match="'shin' has a parent"):
         legs().moved({1: PLACES[1]})

@@ -32,10 +32,10 @@ def eased(search, near, points):
     count = len(points)
     poses = tuple(np.tile(each, (count, 1, 1)) for each in near)
     bones, tolerances = Bones.of(search.skeleton), np.array([1e-6])
-    hung = of_springs.springs(search, (0,))
-    assert hung is not None
-    _, short = hung.settled(poses, [points], bones, tolerances, search.goal_settings)
-    return points - short[:, 0]
+    (target,) = of_springs.springs(search, (0,)).eased(
+        poses, [points], bones, tolerances, search.goal_settings
+    )
+    return target
 
 
 def departure(search, near, point):
@@ -78,8 +78,9 @@ def test_a_point_goes_steadily_out_of_reach():
 
 
 def test_ccd_alone_pulls_without_end():
-    search, _ = searched(Solver.CCD)
-    assert of_springs.springs(search, (0,)) is None
+    search, near = searched(Solver.CCD)
+    points = np.array([(20.0, 3.0, 0.0)])
+    assert (eased(search, near, points) == points).all()
 
 
 def test_a_reach_window_holds_while_springs_measure():
