@@ -191,7 +191,7 @@ def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) 
     names = ", ".join(sorted(armatures)) or "none"
     if name is not None:
         if name not in armatures:
-            raise RigError(f"{where} has no armature '{name}'; it has: {names}")
+            raise RigError(f"{where} has no armature '{shown(name)}'; it has: {names}")
         return armatures[name]
     if len(armatures) != 1:
         raise RigError(f"{where} must have one armature, or name one: it has {names}")

@@ -195,6 +195,7 @@ def test_words_that_make_no_job(cli, hero, tmp_path, capfd):
         (hero, [tmp_path / "clips/notes.txt"], (), 2, "is no clip"),
         (hero, [clip, other], (), 1, "would be written to the same file"),
         (hero, [clip], ("--armature", "Else"), 1, "has no armature 'Else'; it has: Rig"),
+        (hero, [clip], ("--armature", 999 * "x"), 1, "xxx...'; it has: Rig"),
         (hero, [bare], (), 1, "must have one armature, or name one: it has none"),
         (bare, [clip], (), 1, "must have one armature, or name one: it has none"),
         (tmp_path / "gone.blend", [clip], (), 2, "there is no file"),
