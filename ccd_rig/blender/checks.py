@@ -30,7 +30,7 @@ from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, number_pr
 from .properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
 from .properties.names import named, sentence
 from .properties.problems import in_scene, is_finite, suggestion, target_problems
-from .rig import armature, clamps, rotation_modes
+from .rig import armature, bone_space, clamps, rotation_modes
 from .scene import dependence
 from .scene.evaluation import read_bones, rig_layout
 from .scene.isolation import isolated_scene, set_frame
@@ -149,12 +149,7 @@ def _placing(bone: bpy.types.PoseBone) -> Iterator[Any]:
 
 def _is_at_channels(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is where its channels bring it, as those of Rigify's mechanism are."""
-    parent, rest = bone.parent, bone.bone.matrix_local
-    above = (
-        {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local} if parent else {}
-    )
-    channels_alone: Any = bone.bone.convert_local_to_pose(bone.matrix_basis, rest, **above)
-    shown: Any = bone.matrix
+    channels_alone, shown = bone_space.with_channels(bone, bone.matrix_basis), bone.matrix
     size = max(bone.bone.length, *map(abs, shown.translation))
     return all(  # false for NaN
         abs(one - other) <= UNMOVED * (size if column == 3 else 1.0)

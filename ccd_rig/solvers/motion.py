@@ -372,9 +372,7 @@ def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
 
 def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -> Generator[int, None, None]:
     """Continue the departure of frame `start` over `rows`, as long as they miss an earlier priority."""
-    for row in rows:
-        if start < 0:
-            return
+    for row in rows if start >= 0 else ():
         ends, missed = np.array([start]), _first_missed(frames, row, motion.at(np.array([row])))
         if missed >= _first_missed(frames, start, motion.at(ends)):
             return
