@@ -12,7 +12,7 @@ cdef void solve_in_limits(Problem p, double back, double damping) noexcept nogil
 @cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t, first=cython.Py_ssize_t)
 cdef void reset_active_set(Problem p) noexcept nogil
 cdef bint is_in_step(Problem p, Py_ssize_t k) noexcept nogil
-cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
+cdef Py_ssize_t blocked_index(Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t, k=cython.Py_ssize_t)
 cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
 cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
@@ -24,10 +24,18 @@ cdef void factorise(Problem p, double damping) noexcept nogil
 @cython.locals(others=cython.Py_ssize_t, column=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
 cdef void multiply_row(Problem p, Py_ssize_t k, Py_ssize_t a, double damping) noexcept nogil
 cdef void note_product(Problem p, Py_ssize_t a, Py_ssize_t b, double product) noexcept nogil
-@cython.locals(least=double)
+@cython.locals(
+    first=cython.Py_ssize_t,
+    j=cython.Py_ssize_t,
+    k=cython.Py_ssize_t,
+    at=cython.Py_ssize_t,
+    row_j=cython.Py_ssize_t,
+    from_k=cython.Py_ssize_t,
+)
 cdef void factorise_symmetric(Problem p) noexcept nogil
+@cython.locals(at=cython.Py_ssize_t)
 cdef void solve_symmetric(Problem p) noexcept nogil
-@cython.locals(best=cython.Py_ssize_t)
+@cython.locals(best=cython.Py_ssize_t, at=cython.Py_ssize_t, other=cython.Py_ssize_t)
 cdef void solve_general(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, slide=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef bint activate_limits(Problem p) noexcept nogil

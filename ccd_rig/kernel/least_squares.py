@@ -303,7 +303,7 @@ def reset_active_set(p):
             p.row_is_active[row] = is_counted
         for n in range(p.first_span[k], p.first_span[k + 1]):
             for row in range(p.first_row[k], p.first_row[k + 1]):
-                first = free_slope_index(p, row, 0)
+                first = blocked_index(p.columns, row, 0)
                 for column in range(p.span_start[n], p.span_end[n]):
                     at = row * p.columns + column
                     p.free_slope[first + 4 * column] = p.serving[at] if p.masked else p.slope[at]
@@ -323,9 +323,9 @@ def is_in_step(p, k):
     return p.goal_rank[k] <= p.stage and (is_kept(p, k) or not p.only_kept)
 
 
-def free_slope_index(p, row, column):
-    """Index of a row's slope in `free_slope`: rows are blocked in fours, with columns interleaved."""
-    return (row - row % 4) * p.columns + 4 * column + row % 4
+def blocked_index(columns, row, column):
+    """Index in a matrix whose rows are blocked in fours, with columns interleaved."""
+    return (row - row % 4) * columns + 4 * column + row % 4
 
 
 def activate_normal(p, i, n):
@@ -345,7 +345,7 @@ def activate_normal(p, i, n):
     for m in range(p.first_goal[i], p.first_goal[i + 1]):
         k = p.joint_goal[m]
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            remove_along(p.free_slope, free_slope_index(p, row, column), 4, normal)
+            remove_along(p.free_slope, blocked_index(p.columns, row, column), 4, normal)
     remove_along(p.free_gradient, column, 1, normal)
 
 
@@ -366,7 +366,7 @@ def fix_column(p, column, step):
     for m in range(p.first_goal[i], p.first_goal[i + 1]):
         k = p.joint_goal[m]
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            p.free_slope[free_slope_index(p, row, column)] = 0.0
+            p.free_slope[blocked_index(p.columns, row, column)] = 0.0
 
 
 def factorise(p, damping):
@@ -397,7 +397,7 @@ def solve_step(p):
         if p.row_is_active[p.first_row[k]]:
             for n in range(p.first_span[k], p.first_span[k + 1]):
                 for a in range(p.first_row[k], p.first_row[k + 1]):
-                    first, by = free_slope_index(p, a, 0), p.right[a]
+                    first, by = blocked_index(p.columns, a, 0), p.right[a]
                     for column in range(p.span_start[n], p.span_end[n]):
                         p.step[column] -= p.free_slope[first + 4 * column] * by
 
@@ -405,16 +405,16 @@ def solve_step(p):
 def multiply_row(p, k, a, damping):
     """Store a row of the system, of goal `k`."""
     rows, columns = p.rows, p.columns
-    others = rows if p.masked else a + 1
+    others = rows if p.masked else min(a - a % 4 + 4, rows)
     for b in range(others):
-        p.system[a * rows + b] = 0.0
+        p.system[blocked_index(rows, a, b)] = 0.0
     if not p.row_is_active[a]:
-        p.system[a * rows + a] = 1.0
+        p.system[blocked_index(rows, a, a)] = 1.0
         return
-    from_a = free_slope_index(p, a, 0)
+    from_a = blocked_index(p.columns, a, 0)
     for b in range(0, others, 4):  # four independent sums: a single one waits for itself
         one, two, three, four = 0.0, 0.0, 0.0, 0.0
-        from_b = free_slope_index(p, b, 0)
+        from_b = blocked_index(p.columns, b, 0)
         for n in range(p.first_span[k], p.first_span[k + 1]):
             for column in range(p.span_start[n], p.span_end[n]):
                 at = from_b + 4 * column
@@ -427,46 +427,56 @@ def multiply_row(p, k, a, damping):
         note_product(p, a, b + 1, two)
         note_product(p, a, b + 2, three)
         note_product(p, a, b + 3, four)
-    p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
+    p.system[blocked_index(rows, a, a)] += damping * p.row_damping[a] + LEAST_DAMPING
 
 
 def note_product(p, a, b, product):
     """Store the product of two active rows in the system."""
     if b < p.rows and p.row_is_active[b]:
-        p.system[a * p.rows + b] = product
+        p.system[blocked_index(p.rows, a, b)] = product
 
 
 def factorise_symmetric(p):
-    """Factorise by Cholesky's method.
+    """Factorise by Cholesky's method, four rows at once: a single sum waits for itself.
 
-    A row that depends on the rows before it, but for rounding, is dropped.
+    A row that depends on rows before it, but for rounding, is dropped. Numbers above the diagonal are void.
     """
     n = p.rows
-    for i in range(n):
-        least = DEPENDENT * p.system[i * n + i]
-        for j in range(i + 1):
-            sum_ = p.system[i * n + j]
+    for first in range(0, n, 4):
+        for j in range(min(first + 4, n)):
+            at, row_j = blocked_index(n, first, j), blocked_index(n, j, 0)
+            one, two, three, four = p.system[at], p.system[at + 1], p.system[at + 2], p.system[at + 3]
+            least = DEPENDENT * p.system[row_j + 4 * j]
             for k in range(j):
-                sum_ -= p.system[i * n + k] * p.system[j * n + k]
-            if i == j:
-                p.system[i * n + i] = sqrt(sum_) if sum_ > least else VOID_PIVOT
-            else:
-                p.system[i * n + j] = sum_ / p.system[j * n + j]
+                by, from_k = p.system[row_j + 4 * k], blocked_index(n, first, k)
+                one -= p.system[from_k] * by
+                two -= p.system[from_k + 1] * by
+                three -= p.system[from_k + 2] * by
+                four -= p.system[from_k + 3] * by
+            pivot = p.system[row_j + 4 * j]
+            if j >= first:
+                pivot = one if j == first else two if j == first + 1 else three if j == first + 2 else four
+                pivot = sqrt(pivot) if pivot > least else VOID_PIVOT
+            p.system[at] = one / pivot
+            p.system[at + 1] = two / pivot
+            p.system[at + 2] = three / pivot
+            p.system[at + 3] = four / pivot
+            p.system[row_j + 4 * j] = pivot
 
 
 def solve_symmetric(p):
     """Solve the factorised system; `right` becomes the solution."""
     n = p.rows
     for i in range(n):
-        sum_ = p.right[i]
+        sum_, at = p.right[i], blocked_index(n, i, 0)
         for k in range(i):
-            sum_ -= p.system[i * n + k] * p.right[k]
-        p.right[i] = sum_ / p.system[i * n + i]
+            sum_ -= p.system[at + 4 * k] * p.right[k]
+        p.right[i] = sum_ / p.system[at + 4 * i]
     for i in range(n - 1, -1, -1):
         sum_ = p.right[i]
         for k in range(i + 1, n):
-            sum_ -= p.system[k * n + i] * p.right[k]
-        p.right[i] = sum_ / p.system[i * n + i]
+            sum_ -= p.system[blocked_index(n, k, i)] * p.right[k]
+        p.right[i] = sum_ / p.system[blocked_index(n, i, i)]
 
 
 def solve_general(p):
@@ -475,31 +485,32 @@ def solve_general(p):
     for j in range(n):
         best = j
         for i in range(j + 1, n):
-            if fabs(p.system[i * n + j]) > fabs(p.system[best * n + j]):
+            if fabs(p.system[blocked_index(n, i, j)]) > fabs(p.system[blocked_index(n, best, j)]):
                 best = i
         if best != j:
             for k in range(n):
-                value = p.system[j * n + k]
-                p.system[j * n + k] = p.system[best * n + k]
-                p.system[best * n + k] = value
+                at, other = blocked_index(n, j, k), blocked_index(n, best, k)
+                value = p.system[at]
+                p.system[at] = p.system[other]
+                p.system[other] = value
             value = p.right[j]
             p.right[j] = p.right[best]
             p.right[best] = value
-        pivot = p.system[j * n + j]
-        if fabs(pivot) < 1e-14:
-            pivot = 1e-14
-            p.system[j * n + j] = pivot
+        at = blocked_index(n, j, j)
+        if fabs(p.system[at]) < 1e-14:
+            p.system[at] = 1e-14
+        pivot = p.system[at]
         for i in range(j + 1, n):
-            factor = p.system[i * n + j] / pivot
+            factor = p.system[blocked_index(n, i, j)] / pivot
             if factor != 0.0:
                 for k in range(j, n):
-                    p.system[i * n + k] -= factor * p.system[j * n + k]
+                    p.system[blocked_index(n, i, k)] -= factor * p.system[blocked_index(n, j, k)]
                 p.right[i] -= factor * p.right[j]
     for i in range(n - 1, -1, -1):
         sum_ = p.right[i]
         for k in range(i + 1, n):
-            sum_ -= p.system[i * n + k] * p.right[k]
-        p.right[i] = sum_ / p.system[i * n + i]
+            sum_ -= p.system[blocked_index(n, i, k)] * p.right[k]
+        p.right[i] = sum_ / p.system[blocked_index(n, i, i)]
 
 
 def activate_limits(p):
@@ -1396,7 +1407,7 @@ def precondition(p, shift):
         return square_of(p, p.remainder)
     for k in range(p.goals):
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            along, first = 0.0, free_slope_index(p, row, 0)
+            along, first = 0.0, blocked_index(p.columns, row, 0)
             if p.row_is_active[row]:
                 for n in range(p.first_span[k], p.first_span[k + 1]):
                     for column in range(p.span_start[n], p.span_end[n]):
@@ -1405,7 +1416,7 @@ def precondition(p, shift):
     solve_symmetric(p)
     for k in range(p.goals):
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            first, by = free_slope_index(p, row, 0), p.right[row]
+            first, by = blocked_index(p.columns, row, 0), p.right[row]
             if p.row_is_active[row]:
                 for n in range(p.first_span[k], p.first_span[k + 1]):
                     for column in range(p.span_start[n], p.span_end[n]):

@@ -307,7 +307,7 @@ class Problem:
         self.normal_pairs, self.is_active = counts(joints), counts(NORMALS * joints)
         self.active_basis, self.active_count = zeros(9 * joints), counts(joints)
         fours = 4 * ((rows + 3) // 4)
-        self.free_slope, self.system = zeros(fours * columns), zeros(rows * rows)
+        self.free_slope, self.system = zeros(fours * columns), zeros(fours * rows)
         self.right = zeros(rows)
         self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
         self.free_gradient = zeros(columns)
