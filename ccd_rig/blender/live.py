@@ -38,7 +38,7 @@ from .scene.evaluation import FrameReader, Samples, present
 from .scene.ground import PresentGround
 from .scene.isolation import is_isolated
 from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
-from .solve.methods import FrameSolveSettings, SolvedGroups
+from .solve.methods import FrameSolveSettings, SolveMemory
 from .viewport.constraints import Outcome
 
 POSE_BONES = ("rotation_mode", "lock_rotation", "lock_rotation_w", "lock_rotations_4d", "lock_location")
@@ -158,7 +158,7 @@ class SetUp(NamedTuple):
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
         """Check an armature; raises CCDRigError if it cannot be solved."""
         ready = result_of(checks.require(armature_object, scene, keyed=False))
-        settings = single_frame.settings_of(armature_object, scene, memory=SolvedGroups())
+        settings = single_frame.settings_of(armature_object, scene, memory=SolveMemory())
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
         return cls(ready, settings, reader, state_of(armature_object))
 

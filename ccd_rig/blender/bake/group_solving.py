@@ -35,7 +35,8 @@ from ..solve.methods import (
     FrameSolveSettings,
     Group,
     SoftLimb,
-    SolvedGroup,
+    SolvedGroups,
+    SolveInputs,
     are_solved_at_once,
     body_joints,
     chain_joints,
@@ -157,38 +158,22 @@ class Batch:
         """`scales` of rows, (R or 1,)."""
         return self.scales if len(self.scales) == 1 else self.scales[rows]
 
-    @cached_property
-    def _rests(self) -> tuple[Array, Array]:
-        """At the only row, (J, 8) rests and lengths of joints, and (C, 16) targets."""
-        bones = *self.bones, self.lengths[..., None]
-        return np.concatenate([each[0] for each in bones], 1), np.concatenate(
-            [each[0] for each in self.targets[:5]], 1
-        )
-
-    def inputs_of(self, group: Group) -> tuple[bytes, tuple[object, ...]]:
-        """All that a group's solution at the only row depends on, as bytes and values; see `SolvedGroups`."""
-        members, joints, _ = self.part_of(group)
-        rests, targets = self._rests
-        poses = self.rotations[0, joints], self.translations[0, joints]
-        arrays = *poses, rests[joints], targets[list(members)], self.worlds[0]
-        constraints = [(self.constraints[c], self.targets.settings(0, c)) for c in members]
+    def inputs_of(self, solved: Sequence[Group]) -> SolveInputs:
+        """All that the solutions of groups at the only row depend on."""
+        joints = *self.bones, self.lengths[..., None], self.rotations, self.translations
+        tables = [np.concatenate([each[0] for each in of], 1) for of in (joints, self.targets[:5])]
         made_with = self.settings.solver, self.settings.error_reduction, self.sharper
-        # The shape has limits, slides and all else of joints; `SolvedGroup` keeps it.
-        shape = id(self.skeleton.shape)
-        return b"".join([each.tobytes() for each in arrays]), (*constraints, made_with, shape)
+        # The shape has limits, slides and all else of joints.
+        values = solved, len(self.constraints), *made_with, self.skeleton.shape, self.worlds[0].tobytes()
+        constraints = [(each, self.targets.settings(0, c)) for c, each in enumerate(self.constraints)]
+        return SolveInputs(values, constraints, *[each.view(np.int64) for each in tables])
 
-    def solution_of(self, group: Group) -> SolvedGroup:
-        """A group's solution at the only row."""
-        members, joints, _ = self.part_of(group)
-        states = {c: self.states[0][c] for c in members}
-        poses = self.rotations[0, joints], self.translations[0, joints]
-        return SolvedGroup(*poses, states, self.skeleton.shape)
-
-    def take_over(self, group: Group, solved: SolvedGroup) -> None:
+    def take_over(self, group: Group, solved: SolvedGroups) -> None:
         """Take over a group's solution at the only row."""
-        joints = self.part_of(group).joints
-        self.rotations[0, joints], self.translations[0, joints] = solved.rotations, solved.translations
-        self.states[0].update(solved.states)
+        members, joints, _ = self.part_of(group)
+        self.rotations[0, joints] = solved.rotations[joints]
+        self.translations[0, joints] = solved.translations[joints]
+        self.states[0].update({c: solved.states[c] for c in members})
 
     def take_balanced(self, balanced: Batch) -> None:
         """Take over the poses and states of the same rows with a constraint of balance behind all others."""
@@ -248,16 +233,21 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
     parents_first = groups(first.skeleton, first.constraints, active)
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
     memory = first.settings.memory if len(every) == 1 else None
+    inputs = None if memory is None else first.inputs_of(parents_first)
+    before = None if memory is None else memory.same_solve()
+    changed = None if before is None or inputs is None else before.changed(inputs)
     for group in parents_first:
-        inputs = None if memory is None else first.inputs_of(group)
-        known = None if memory is None or inputs is None else memory.get(group, *inputs)
-        if known is not None:
-            first.take_over(group, known)
-            continue
+        if before is not None and changed is not None:
+            joints = first.part_of(group).joints.tolist()
+            if changed[0].isdisjoint(joints) and changed[1].isdisjoint(group.members):
+                first.take_over(group, before)
+                continue
+            changed[0].update(group.joints)
         for count in _solve_alone(group, batches, every, period):
             yield count / len(parents_first)
-        if memory is not None and inputs is not None:
-            memory.put(group, *inputs, first.solution_of(group))
+    if memory is not None and inputs is not None:
+        poses = first.rotations[0].copy(), first.translations[0].copy()
+        memory.present.append(SolvedGroups(inputs, *poses, first.states[0].copy()))
     yield from let_body_help(batches, every, period)
 
 

@@ -31,7 +31,7 @@ from ..rig.bone_space import nearest_rotation, with_channels
 from ..scene import evaluation
 from ..scene.evaluation import Samples, metres_per_unit
 from ..scene.ground import rig_ground
-from ..solve.methods import FrameSolveSettings, SolvedGroups, whole_chain
+from ..solve.methods import FrameSolveSettings, SolveMemory, whole_chain
 from ..solve.planting import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders
@@ -172,7 +172,7 @@ def settings_of(
     armature_object: bpy.types.Object,
     scene: bpy.types.Scene,
     solver: SolverSettings | None = None,
-    memory: SolvedGroups | None = None,
+    memory: SolveMemory | None = None,
 ) -> FrameSolveSettings:
     """Settings for the solve of a single frame.
 

@@ -6,8 +6,8 @@ Goals are in armature space. Softness eases targets, so that limbs ease into str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -264,43 +264,56 @@ Reference: TypeAlias = Callable[[Samples], Array]
 """Gives the reference poses of R frames: (R, J, 4) rotations."""
 
 
-class SolvedGroup(NamedTuple):
-    """The solution of a group at a frame."""
+class SolveInputs(NamedTuple):
+    """All that the solutions of the groups of a frame depend on."""
 
-    rotations: Array  # (J, 4) of the group's joints
-    translations: Array  # (J, 3)
-    states: dict[int, str]  # constraint -> status
-    skeleton: Skeleton  # keeps the object that the key names
+    values: tuple[object, ...]  # of all groups
+    constraints: list[object]  # each, with its keyed settings
+    joints: Array  # (J, 15) of joints, bit for bit as whole numbers
+    targets: Array  # (C, 16) of constraints, likewise
 
 
+@dataclass
 class SolvedGroups:
-    """Solutions of groups at the last frame that was solved, by their inputs.
+    """Solutions of the groups of a frame, by those of an earlier frame.
 
     A group whose constraints, base poses, targets and other inputs are equal to the bit is not solved again:
     in a drag only groups that the target moves are.
     """
 
-    def __init__(self) -> None:
-        # By group and the bytes of its inputs: other values of inputs, and the solution.
-        self._before: dict[Hashable, tuple[object, SolvedGroup]] = {}
-        self._present: dict[Hashable, tuple[object, SolvedGroup]] = {}
+    inputs: SolveInputs
+    rotations: Array  # (J, 4) solutions
+    translations: Array  # (J, 3)
+    states: dict[int, str]  # constraint -> status
+
+    def changed(self, inputs: SolveInputs) -> tuple[set[int], set[int]] | None:
+        """Joints and constraints whose inputs are others; None if those of all groups are."""
+        before = self.inputs
+        if before.values != inputs.values:
+            return None
+        joints, targets = (
+            set((old != new).any(axis=1).nonzero()[0].tolist())
+            for old, new in zip(before[2:], inputs[2:], strict=True)
+        )
+        pairs = zip(before.constraints, inputs.constraints, strict=True)
+        return joints, targets.union(c for c, (old, new) in enumerate(pairs) if old != new)
+
+
+@dataclass
+class SolveMemory:
+    """The solves of the last frame, in their order, for those of the next."""
+
+    before: Sequence[SolvedGroups] = ()
+    present: list[SolvedGroups] = field(default_factory=list)
 
     def begin_frame(self) -> None:
-        """Forget solutions that the last frame had no use for."""
-        self._before, self._present = self._present, {}
+        """Forget solves of the frame before the last."""
+        self.before, self.present = self.present, []
 
-    def get(self, group: Group, numbers: bytes, values: object) -> SolvedGroup | None:
-        """The solution from equal inputs."""
-        key = group, numbers
-        known = self._present.get(key) or self._before.get(key)
-        if known is None or known[0] != values:
-            return None
-        self._present[key] = known
-        return known[1]
-
-    def put(self, group: Group, numbers: bytes, values: object, solved: SolvedGroup) -> None:
-        """Remember a solution."""
-        self._present[group, numbers] = values, solved
+    def same_solve(self) -> SolvedGroups | None:
+        """The solve of the last frame that stands where the next one of this frame will."""
+        place = len(self.present)
+        return self.before[place] if place < len(self.before) else None
 
 
 @dataclass(frozen=True)
@@ -312,7 +325,7 @@ class FrameSolveSettings:
     poses: Sequence[PoseEntry] = ()  # the pose library; entries for other bones are left out
     reference: Reference | None = None  # gives reference poses
     smoothness: float = 0.0  # weight of changes between frames, see `solvers.motion`
-    memory: SolvedGroups | None = None  # of Live, which solves the present frame again and again
+    memory: SolveMemory | None = None  # of Live, which solves the present frame again and again
 
 
 # Softness ---------------------------------------------------------------------------------------------------
