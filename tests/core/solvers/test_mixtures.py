@@ -97,7 +97,7 @@ def test_where_a_goal_stands_in_the_list_makes_no_difference():
 
 
 @pytest.mark.parametrize(
-    "first, solver, kind, most, met, optimal",
+    ("first", "solver", "kind", "most", "met", "optimal"),
     [
         (0, Solver.CCD_LEAST_SQUARES, "", 9_567, 29, 66),
         (150, Solver.CCD_LEAST_SQUARES, "references", 10_972, 36, 57),
