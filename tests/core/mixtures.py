@@ -23,7 +23,7 @@ from chains import (
     random_skeleton,
     random_slides,
 )
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import (
     BalanceGoal,
@@ -71,6 +71,67 @@ class Mixture:
 
     def solve(self) -> SolveResult:
         return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.reference)
+
+    def scaled(self, size: float) -> Mixture:
+        """The same solve with all lengths `size` times as large."""
+
+        def pose(each: Pose) -> Pose:
+            return Pose(each.rotations, tuple(size * shift for shift in each.translations))
+
+        return replace(
+            self,
+            skeleton=Skeleton(_scaled_joint(joint, size) for joint in self.skeleton.joints),
+            start=pose(self.start),
+            goals=tuple(_scaled_goal(goal, size) for goal in self.goals),
+            settings=replace(self.settings, position_tolerance=size * self.settings.position_tolerance),
+            reference=None if self.reference is None else pose(self.reference),
+        )
+
+    def beside_idle_joints(self) -> Mixture:
+        """The same solve with idle joints before and between the others, which are at 3, 5, 7 .. then."""
+        count = 2 * len(self.skeleton) + 3
+        idle = [Joint(f"idle{i}", -1, Vector((0.3, 0.1 * i, 0.0)), length=0.5) for i in range(count)]
+        for i, joint in enumerate(self.skeleton.joints):
+            idle[2 * i + 3] = replace(joint, parent=2 * joint.parent + 3 if joint.parent >= 0 else -1)
+
+        def pose(each: Pose) -> Pose:
+            rotations, shifts = [Quaternion((0.8, 0.6, 0.0, 0.0))] * count, [Vector()] * count
+            rotations[3::2], shifts[3::2] = each.rotations, each.translations
+            return Pose(tuple(rotations), tuple(shifts))
+
+        return replace(
+            self,
+            skeleton=Skeleton(idle),
+            start=pose(self.start),
+            reference=None if self.reference is None else pose(self.reference),
+        )
+
+
+def _scaled_joint(joint: Joint, size: float) -> Joint:
+    return replace(
+        joint,
+        offset=size * joint.offset,
+        length=size * joint.length,
+        slides=tuple(replace(s, lower=size * s.lower, upper=size * s.upper) for s in joint.slides),
+        coupled_offsets=tuple(
+            replace(
+                each,
+                shifts=tuple(size * shift for shift in each.shifts),
+                slopes=None if each.slopes is None else tuple(size * slope for slope in each.slopes),
+            )
+            for each in joint.coupled_offsets
+        ),
+        mass_point=None if joint.mass_point is None else size * joint.mass_point,
+    )
+
+
+def _scaled_goal(goal: Goal, size: float) -> Goal:
+    if isinstance(goal, OrientationGoal | DirectionGoal):
+        return goal
+    fields: dict[str, object] = {"target": size * goal.target}
+    if isinstance(goal, PositionGoal | PoleGoal) and goal.offset is not None:
+        fields["offset"] = size * goal.offset
+    return replace(goal, **fields)
 
 
 def mixture(seed: int, rolls: bool = False) -> Mixture:

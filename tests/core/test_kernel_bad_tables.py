@@ -288,6 +288,14 @@ def test_settings_are_in_their_ranges(way: Any, changes: dict[str, Any], words: 
 
 
 @WAYS
+@pytest.mark.parametrize("steps", ["most", "budget"])
+def test_no_step_at_all_is_allowed(way: Any, steps: str) -> None:
+    problem, sound = problem_of(way, **{steps: 0}), arrays()
+    way.solve_poses(problem, *sound.values(), False)
+    assert sound["steps"].tolist() == [0] * len(sound["steps"])
+
+
+@WAYS
 @pytest.mark.parametrize("name", arrays())
 def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     problem, sound = problem_of(way), arrays()

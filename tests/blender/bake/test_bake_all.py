@@ -71,6 +71,19 @@ def test_each_comes_out_as_it_does_alone(ext, bake, bake_all, settings):
         assert report.seconds > 0.0
 
 
+def test_a_single_frame_comes_out_as_it_does_alone(ext, bake, bake_all, settings):
+    made = [arm(0), arm(1)]
+    for rig in made:
+        bake.bake(bpy.context.scene, rig, settings(last=1))
+    expected = [keys(ext, rig) for rig in made]
+    for rig in made:
+        rig.animation_data_clear()
+        for bone in rig.pose.bones:
+            bone.matrix_basis.identity()
+    bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings(last=1)))
+    assert [keys(ext, rig) for rig in made] == expected
+
+
 def test_frames_are_evaluated_once_for_all(ext, bake_all, settings, monkeypatch):
     isolation = ext.module("ccd_rig.blender.scene.isolation")
     plain, frames = isolation.set_frame, []

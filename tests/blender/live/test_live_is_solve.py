@@ -488,3 +488,25 @@ def test_a_head_that_moves_later_holds_in_live_and_bake(ext, live):
     angles, report = shown_and_baked(ext, live, rig, 25)
     assert max(angles) < BAKED, report.summary()
     assert not any("spine.006" in helped.gave_way for helped in report.helped)
+
+
+def test_a_single_armature_is_evaluated_once_at_each_change(rig, live):
+    """A second look is for armatures that follow each other, and for what has been edited."""
+    target = rig.ccd_rig.constraints[0].target
+    switch_live()
+    evaluations = []
+
+    def note(scene, depsgraph):
+        evaluations.append(scene.name)
+
+    live.catch_up()
+    bpy.app.handlers.depsgraph_update_post.append(note)
+    try:
+        for place in PLACES[:3]:
+            target.location = place
+            rigs.update()
+            shown = len(evaluations)
+            live.catch_up()
+            assert len(evaluations) == shown > 0
+    finally:
+        bpy.app.handlers.depsgraph_update_post.remove(note)

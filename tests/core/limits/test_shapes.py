@@ -17,6 +17,7 @@ from random_limits import IDENTITY, PI, Y, hold, outside, random_limit, random_r
 from seeds import few_and_all
 
 from ccd_rig.errors import InvalidInput
+from ccd_rig.kernel import project_rotation
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -129,6 +130,15 @@ def test_a_hundred_rotations_for_each_random_limit(kind: str, seeds: range):
             assert clamp(limit, clamped) is clamped, (limit, rotation)
             assert rotation.dot(clamped) >= -EXACT, (limit, rotation)
             assert abs(clamped.magnitude - 1.0) < FLOAT32, (limit, rotation)  # NaN fails this too
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_quaternion_of_zeros_counts_as_rest(kind: str):
+    rng = random.Random(12)
+    for _ in range(100):
+        limit = random_limit(kind, rng)
+        rest = project_rotation(limit.row, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
+        assert project_rotation(limit.row, 0.0, 0.0, 0.0, 0.0) == rest
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,3 +150,21 @@ def test_no_elbow_bends_to_the_other_side_than_at_rest(bend: float) -> None:
         turned = solved_elbow(skeleton, seed)
         angle = bend + math.remainder(2.0 * math.atan2(turned.x, turned.w), 2.0 * math.pi)
         assert angle * bend > 0.0, seed
+
+
+def test_where_a_limb_stands_in_its_skeleton_makes_no_difference() -> None:
+    """Behind joints that serve no goal: the same to the bit."""
+    rng = random.Random(3)
+    skeleton = limb(0.4).replace({"bone1": {"rest_rotation": Quaternion((0.2, -0.5, 1.0), 0.4)}})
+    idle = [Joint(f"idle{i}") for i in range(3)]
+    moved = Skeleton([*idle, *(replace(each, parent=each.parent + 3) for each in skeleton.joints)])
+    moved = moved.replace({"bone0": {"parent": -1}})
+    for _ in range(20):
+        way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        goals = [PositionGoal("bone2", rng.uniform(0.7, 1.9) * way, Vector((0.0, 0.0, 0.0)))]
+        results = []
+        for each in (skeleton, moved):
+            rest = Pose.rest(each)
+            results.append(solve(each, rest, goals, SolverSettings(), reference=rest))
+        assert results[0].pose.rotations == results[1].pose.rotations[3:]
+        assert results[0].iterations == results[1].iterations

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import mixtures
 import pytest
-from chains import random_rotation
+from chains import random_rotation, tail
 from mathutils import Quaternion
 from mixtures import faults, mixture
 from seeds import few_and_all
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, GoalError, OrientationGoal, PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import EulerBox, Hinge, ReversedLimit, SwingTwist
-from ccd_rig.settings import SolveStatus, Sweep
+from ccd_rig.settings import Solver, SolveStatus, Sweep
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate
 
@@ -37,6 +37,89 @@ def test_no_solve_breaks_a_promise(seeds):
             if last != result:
                 wrong.append(f"solve {seed}: `iterate` ends elsewhere")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seeds", few_and_all(100, 4_000, 4))
+def test_the_unit_of_lengths_makes_no_difference(seeds):
+    """Lengths are powers of two times as large, which rounds nothing: rotations are the same to the bit.
+
+    Both are scaled, as what is made anew has its axes brought to length 1 once more.
+    """
+    wrong = []
+    for seed in seeds:
+        case, size = mixture(seed, rolls=seed % 3 == 0), (1.0 / 4096.0, 256.0)[seed % 2]
+        one, other = case.scaled(1.0).solve(), case.scaled(size).solve()
+        translations = tuple(size * shift for shift in one.pose.translations)
+        errors = tuple((size * error.distance, error.angle) for error in one.errors)
+        if (other.pose.rotations, other.pose.translations) != (one.pose.rotations, translations):
+            wrong.append(f"solve {seed}: another pose at {size} times its size")
+        if (other.status, other.iterations) != (one.status, one.iterations):
+            wrong.append(f"solve {seed}: {other.status} after {other.iterations}, not {one.iterations}")
+        if other.errors != errors:
+            wrong.append(f"solve {seed}: errors {other.errors}, not {errors}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _alone(seed: int) -> mixtures.Mixture:
+    """A mixture of a single start: others are drawn for every joint there is."""
+    case = mixture(seed, rolls=seed % 3 == 0)
+    return replace(case, settings=replace(case.settings, restarts=0), poses=())
+
+
+@pytest.mark.parametrize("seeds", few_and_all(100, 4_000, 2))
+def test_joints_that_serve_no_goal_make_no_difference(seeds):
+    """Wherever they stand in the skeleton: all results are the same to the bit."""
+    wrong = []
+    for seed in seeds:
+        case = _alone(seed)
+        one, other = case.solve(), case.beside_idle_joints().solve()
+        pose = other.pose.rotations[3::2], other.pose.translations[3::2]
+        if pose != (one.pose.rotations, one.pose.translations) or replace(other, pose=one.pose) != one:
+            wrong.append(f"solve {seed}: {other.status}, {other.errors}; not {one.status}, {one.errors}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_where_a_goal_stands_in_the_list_makes_no_difference():
+    """A met goal of an idle joint, first or last: poses are the same but for the order of sums."""
+    wrong = []
+    for seed in range(100):
+        case = _alone(seed).beside_idle_joints()
+        if any(isinstance(goal, BalanceGoal) for goal in case.goals):
+            continue
+        met = PositionGoal("idle0", tail(case.skeleton, case.start, "idle0"))
+        first = replace(case, goals=(met, *case.goals)).solve()
+        last = replace(case, goals=(*case.goals, met)).solve()
+        off = max(map(math.dist, first.pose.rotations, last.pose.rotations))
+        off = max(off, *map(math.dist, first.pose.translations, last.pose.translations))
+        if off > 1e-6 or (first.status, first.iterations) != (last.status, last.iterations):
+            wrong.append(f"solve {seed}: off by {off:g}, {first.status}, {last.status}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("first", "solver", "kind", "most", "met", "optimal"),
+    [
+        (0, Solver.CCD_LEAST_SQUARES, "", 9_567, 29, 66),
+        (150, Solver.CCD_LEAST_SQUARES, "references", 10_972, 36, 57),
+        (300, Solver.CCD_LEAST_SQUARES, "references and windows", 13_195, 27, 61),
+        (450, Solver.CCD, "", 8_155, 20, 49),
+    ],
+)
+def test_passes_that_solves_take_and_how_they_end(first, solver, kind, most, met, optimal):
+    """Sums over 150 solves, a thousandth above what they were; CCD alone, references and windows apart."""
+    results = []
+    for seed in range(first, first + 150):
+        case = mixture(seed, rolls=seed % 3 == 0 and first < 300)
+        case = replace(case, settings=replace(case.settings, max_iterations=60, solver=solver))
+        if kind and case.reference is None:
+            case = replace(case, reference=case.start)
+        if "windows" in kind:
+            goals = [replace(g, max_extension=0.8) if isinstance(g, PositionGoal) else g for g in case.goals]
+            case = replace(case, goals=tuple(goals))
+        results.append(case.solve())
+    assert sum(result.iterations for result in results) <= most
+    assert sum(result.status is SolveStatus.CONVERGED for result in results) >= met
+    assert sum(result.status is SolveStatus.OPTIMAL for result in results) >= optimal
 
 
 @pytest.mark.parametrize("seed", [744, 1988, 3091, 5193])

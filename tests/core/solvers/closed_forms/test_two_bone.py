@@ -16,7 +16,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import OrientationGoal, PositionGoal
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.maths.rotations import angle_between
-from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.joints import CoupledOffset, Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.closed_forms import TwoBoneOptions, eased_target, target_triangle, two_bone
@@ -224,6 +224,44 @@ def test_two_bones_never_fail(upper, lower, target, pole, soft, seed):
         skeleton, start, goal, two_bone(skeleton, start, goal, TwoBoneOptions(pole=pole, soft=soft))
     )
     assert result.errors[0].distance <= (Vector(target).length + upper + lower) * (1.0 + FLOAT32)
+
+
+@pytest.mark.parametrize("size", [2.0**-14, 2.0**14])
+def test_the_unit_of_lengths_makes_no_difference_to_two_bones(size):
+    rng = random.Random(7)
+    for _ in range(40):
+        lengths = rng.uniform(0.2, 2.0), rng.uniform(0.2, 2.0)
+        target = Vector([rng.uniform(-2.0, 2.0) for _ in range(3)])
+        poles = rng.choice((None, Vector([rng.uniform(-2.0, 2.0) for _ in range(3)])))
+        start = legal_pose(arm()[0], rng)
+        results = []
+        for unit in (1.0, size):
+            skeleton = arm(lengths=(unit * lengths[0], unit * lengths[1]))[0]
+            options = TwoBoneOptions(pole=None if poles is None else unit * poles)
+            goal = PositionGoal("middle", unit * target)
+            results.append(two_bone(skeleton, start, goal, options, position_tolerance=1e-4 * unit))
+        assert results[0].pose.rotations == results[1].pose.rotations
+        assert results[0].status is results[1].status
+
+
+def test_bones_that_a_posed_hinge_has_shifted():
+    """Bones stand on a locked one, which the angle of a locked hinge has shifted."""
+    skeleton = Skeleton(
+        [
+            Joint("root", limit=Hinge(Z, -1.0, 1.0), stiffness=1.0),
+            Joint(
+                "shifted",
+                0,
+                stiffness=1.0,
+                coupled_offsets=(CoupledOffset("root", (0.0, 1.0, 0.0), (-1.0, 1.0), (-0.5, 0.5)),),
+            ),
+            Joint("start", 1),
+            Joint("middle", 2, (0.0, 1.0, 0.0)),
+        ]
+    )
+    pose = Pose.rest(skeleton).with_rotations({0: Quaternion(Z, 0.6), 3: Quaternion(Z, -1.0)})
+    for target in ((0.7, 1.5, 0.2), (-1.2, 0.8, 1.0), (0.1, -1.2, 0.3)):
+        assert bend(skeleton, pose, target).status is CONVERGED
 
 
 @given(st.integers(0, 10**6), st.booleans())
