@@ -45,6 +45,8 @@ BETWEEN = (
 )
 """What of tests/blender runs on the Blenders between the oldest and the newest: what asks most of Blender's
 own types. They have the Python and NumPy of the oldest."""
+OF_SOURCES = ("architecture", "benchmarks", "languages", "layers", "mutation", "references", "suites")
+"""Of tests/core, by file, what reads sources, pages and catalogues: the oldest Blender alone runs it."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
 PARTS = min(os.cpu_count() or 1, 8)  # processes for tests/blender, which deal it out among them as they go
 PLUGINS = ROOT / "devtools/plugins"  # of pytest
@@ -239,8 +241,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass:
     As many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     `PARTS` processes deal tests/blender, which takes longest, out among them. Of several versions only the
-    oldest and the newest run tests/core, and those between `BETWEEN` of tests/blender. Tests that are marked
-    `mass` are run on the newest of several, and where they are asked for.
+    oldest and the newest run tests/core, `OF_SOURCES` once, and those between `BETWEEN` of tests/blender.
+    Tests that are marked `mass` are run on the newest of several, and where they are asked for.
 
     Args:
         versions: of Blender.
@@ -379,6 +381,8 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
             parts = PARTS if layer == "blender" and not pytest_arguments else 1
             with_mass = mass or pytest_arguments or (len(versions) > 1 and version == versions[-1])
             left_out = [] if with_mass else ["-m", "not mass"]
+            if layer == "core" and version != versions[0] and not pytest_arguments:
+                left_out += [f"--ignore={folder}/test_{name}.py" for name in OF_SOURCES]
             # -P keeps the project's root off the path: the core must come from the installed extension.
             python = [
                 str(environments.BLENDERS[version].python),

@@ -1,9 +1,10 @@
 """Compile the kernel: join its modules, let Cython write C, and let zig's compiler make a module or wheels.
 
-    python devtools/kernel.py module FOLDER    the module for this machine, and its wheel
-    python devtools/kernel.py wheels FOLDER    wheels for all other systems
-    python devtools/kernel.py bounds FOLDER    the module for this machine, which checks each index
-    python devtools/kernel.py sanitized FOLDER    the same, under the sanitizers of memory and behaviour
+    python devtools/kernel.py c FOLDER    what Cython writes: a path that the next three may take
+    python devtools/kernel.py module FOLDER [C]    the module for this machine, and its wheel
+    python devtools/kernel.py wheels FOLDER [C]    wheels for all other systems
+    python devtools/kernel.py sanitized FOLDER [C]    a module for this machine, under sanitizers
+    python devtools/kernel.py bounds FOLDER    the same, of other C that checks each index
 
 Runs in a Python, 3.11 or later, that has Cython and ziglang; importing it needs the standard library alone
 and Python 3.9. One machine compiles for all systems. Every bit of the result is decided by the sources, this
@@ -49,6 +50,7 @@ DIRECTIVES = (
 CHECKED = (*(each for each in DIRECTIVES if "check" not in each), "boundscheck=True", "initializedcheck=True")
 """Of the variant `bounds`: an index out of range is told on stderr, and the function ends."""
 SANITIZER = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+LINES = ("-g1", "-fno-var-tracking")  # reports name lines; places of variables take as long as all else
 VARIANTS = ("bounds", "sanitized")
 
 # No contraction to fused operations: the same bits on every processor.
@@ -382,13 +384,14 @@ def write_c(name: str, joined: Joined, folder: Path, directives: tuple[str, ...]
     return folder / f"{name}.c"
 
 
-def compile_c(source: Path, target: Target, headers: Path) -> Path:
+def compile_c(source: Path, target: Target, headers: Path, inlined: tuple[str, ...] = INLINED) -> Path:
     """Compile and link for a target; returns the path of the module, beside `source`.
 
     Args:
         source: what Cython wrote, `NAME.c`.
         target: where it is to run.
         headers: as `copy_headers` makes them.
+        inlined: flags of how much is.
     """
     folder = source.parent / target.tag
     folder.mkdir(exist_ok=True)
@@ -396,7 +399,7 @@ def compile_c(source: Path, target: Target, headers: Path) -> Path:
     zig = [sys.executable, "-m", "ziglang"]
     # Relative paths only: absolute ones would differ from machine to machine.
     shutil.copyfile(source, folder / source.name)
-    compiler = [*zig, "cc", "-target", target.zig, *FLAGS, *INLINED, f"-I{headers}"]
+    compiler = [*zig, "cc", "-target", target.zig, *FLAGS, *inlined, f"-I{headers}"]
     if target.system == "Linux":
         _run([*compiler, "-shared", "-fPIC", "-s", source.name, "-o", module, "-lm"], folder)
     elif target.system == "Darwin":
@@ -421,7 +424,7 @@ def compile_sanitized(source: Path, headers: Path) -> Path:
     """
     module = source.with_name(f"{source.stem}.abi3.so")
     flags = [flag for flag in FLAGS if flag[:2] not in ("-O", "-g")]
-    compiler = [sanitizing_compiler(), "-O1", "-g", *flags, *SANITIZER, f"-I{headers}"]
+    compiler = [sanitizing_compiler(), "-O1", *LINES, *flags, *SANITIZER, f"-I{headers}"]
     _run([*compiler, "-shared", "-fPIC", source.name, "-o", module.name, "-lm"], source.parent)
     return module
 
@@ -505,8 +508,16 @@ def _run(command: list[str], folder: Path) -> None:
 # --- Module and wheels
 
 
-def build(targets: list[Target], output: Path, folder: Path = FOLDER) -> list[Path]:
+def build(
+    targets: list[Target], output: Path, folder: Path = FOLDER, written: Path | None = None
+) -> list[Path]:
     """Compile for `targets`; returns the modules' paths, each in a folder of `output` named by its tag.
+
+    Args:
+        targets: where the modules are to run.
+        output: their folder.
+        folder: of the sources.
+        written: what Cython made of them, if it has run.
 
     Raises:
         KernelError: the sources cannot be compiled.
@@ -515,7 +526,7 @@ def build(targets: list[Target], output: Path, folder: Path = FOLDER) -> list[Pa
     modules = []
     with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
         headers = copy_headers(Path(scratch))
-        source = write_c(module_name(folder), join(folder), Path(scratch))
+        source = _source(Path(scratch), folder, written)
         for target in targets:
             built = compile_c(source, target, headers)
             place = output / target.tag / built.name
@@ -525,8 +536,17 @@ def build(targets: list[Target], output: Path, folder: Path = FOLDER) -> list[Pa
     return modules
 
 
-def build_variant(variant: str, output: Path, folder: Path = FOLDER) -> Path:
+def _source(scratch: Path, folder: Path, written: Path | None) -> Path:
+    """The path of the C in a folder to compile it in."""
+    if written is not None:
+        return Path(shutil.copy(written, scratch))
+    return write_c(module_name(folder), join(folder), scratch)
+
+
+def build_variant(variant: str, output: Path, folder: Path = FOLDER, written: Path | None = None) -> Path:
     """Compile `bounds` or `sanitized` for this machine; returns the module's path in `output`.
+
+    `bounds` is compiled from C of its own, `sanitized` from what is `written`, as by `build`.
 
     Raises:
         KernelError: the sources cannot be compiled, or this machine has no compiler with sanitizers.
@@ -534,12 +554,11 @@ def build_variant(variant: str, output: Path, folder: Path = FOLDER) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
         headers = copy_headers(Path(scratch))
-        directives = CHECKED if variant == "bounds" else DIRECTIVES
-        source = write_c(module_name(folder), join(folder), Path(scratch), directives)
         if variant == "sanitized":
-            built = compile_sanitized(source, headers)
+            built = compile_sanitized(_source(Path(scratch), folder, written), headers)
         else:
-            built = compile_c(source, require_target(), headers)
+            source = write_c(module_name(folder), join(folder), Path(scratch), CHECKED)
+            built = compile_c(source, require_target(), headers, inlined=())
         return Path(shutil.copyfile(built, output / built.name))
 
 
@@ -588,13 +607,17 @@ def _digest(content: bytes) -> str:
 
 def main(arguments: list[str]) -> None:
     what, output = arguments[0], Path(arguments[1])
+    written = Path(arguments[2]) if len(arguments) > 2 else None
+    if what == "c":
+        print(write_c(module_name(), join(), output))
+        return
     if what in VARIANTS:
-        print(build_variant(what, output))
+        print(build_variant(what, output, written=written))
         return
     here = target_of_this_machine()
     targets = [each for each in TARGETS if each != here] if what == "wheels" else [require_target()]
     with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
-        for module, target in zip(build(targets, Path(scratch)), targets, strict=True):
+        for module, target in zip(build(targets, Path(scratch), written=written), targets, strict=True):
             print(write_wheel(module, target, wheel_version(), output))
             if what == "module":
                 print(shutil.copyfile(module, output / module.name))

@@ -31,17 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache/mutation"
 TREE = FOLDER / "tree"
 HARMLESS = Path(__file__).with_name("harmless.json")
-OF_SOURCES = (
-    "architecture",
-    "benchmarks",
-    "interrupts",
-    "kernel_build",
-    "languages",
-    "layers",
-    "mutation",
-    "suites",
-)
-"""Tests of the core, by file, that compute nothing."""
+COMPUTES_NOTHING = ("interrupts", "kernel_build")
+"""Tests of the core, by file, beside `checks.OF_SOURCES`."""
 BLENDER_PARTS = ("bake", "keys", "retarget", "farm", "cli")
 PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "core": ("ccd_rig/**/*.py", r"/(blender|kernel|__main__)\b", "tests/core"),
@@ -108,7 +99,7 @@ def _measure(part: str, python: str, extra: dict[str, str]) -> None:
     inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if in_blender(part) else "ccd_rig"
     options = ["-p", "processor_time", "--durations=0", "--durations-min=0"]
     if part == "kernel":
-        options += [f"--ignore={tests}/test_{name}.py" for name in OF_SOURCES]
+        options += [f"--ignore={tests}/test_{name}.py" for name in (*checks.OF_SOURCES, *COMPUTES_NOTHING)]
     else:
         options += [f"--cov={inside}", "--cov-context=test", "--cov-report="]
     command = [*_pytest(python, part), tests, "-m", "not mass", *options]

@@ -44,7 +44,8 @@ IN_PROGRAM = (
     "test_undo_and_redo.py",
 )
 """What of tests/blender runs in the program as well as on the wheel of the same version: how it starts, takes
-commands, keeps preferences, saves, undoes and redraws. Poses are worked out alike."""
+commands, keeps preferences, saves, undoes and redraws. Poses are worked out alike, and the wheel alone runs
+tests marked `mass`."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 RESULT = FOLDER / RUN / "result.json"
@@ -94,7 +95,7 @@ def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
     assignments = [f"{name}={value}" for name, value in environment.items()]
     command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
     command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--"]
-    command += pytest_arguments or [f"tests/blender/{name}" for name in IN_PROGRAM]
+    command += pytest_arguments or [*(f"tests/blender/{name}" for name in IN_PROGRAM), "-m", "not mass"]
     return [*visits[:1], checks.Suite(INSIDE, command, (checks.ZIP, NEED)), *visits[1:]]
 
 

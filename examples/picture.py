@@ -27,6 +27,7 @@ Picture = NDArray[np.float32]
 Colour = tuple[float, float, float]
 INK: Colour = (0.13, 0.15, 0.18)
 PAPER: Colour = (0.965, 0.968, 0.972)
+SAMPLES, FLAT_SAMPLES = "5", "16"  # of a pixel, as Workbench names them: of views, and of flat drawings
 STEP = 3  # of 255: colours in a file are rounded to it, which makes it a third smaller
 
 
@@ -71,7 +72,7 @@ def studio() -> Iterator[bpy.types.Scene]:
         shading.show_cavity, shading.cavity_type = True, "SCREEN"
         scene.view_settings.exposure = 0.35
         scene.display.light_direction = Vector((-0.35, -0.45, 0.82)).normalized()
-        scene.display.render_aa = "5"
+        scene.display.render_aa = SAMPLES
         yield scene
 
 
@@ -169,7 +170,7 @@ class Drawing:
         self.scene.render.film_transparent = True
         shading = self.scene.display.shading
         shading.light, shading.color_type = "FLAT", "MATERIAL"
-        self.scene.display.render_aa = "16"
+        self.scene.display.render_aa = FLAT_SAMPLES
         self._layer = 0
 
     def text(

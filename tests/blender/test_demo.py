@@ -118,9 +118,21 @@ def test_mistakes_are_one_line(ext, tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+WITH_ONE_SAMPLE = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import demo, picture
+picture.SAMPLES = picture.FLAT_SAMPLES = "OFF"
+code = demo.main([])
+sys.stdout.flush()
+os._exit(code)
+"""
+"""The demo, with a picture that is drawn in a third of the time: all that is left out are smooth edges."""
+
+
 @pytest.mark.mass
 def test_a_contact_sheet_is_drawn(ext, tmp_path: Path):
-    done = run(tmp_path, str(DEMO))
+    done = run(tmp_path, "-c", WITH_ONE_SAMPLE, str(DEMO.parent))
     assert done.returncode == 0, done.stdout + done.stderr
     names = sorted(path.name for path in (tmp_path / "demo_output").iterdir())
     assert names == ["contact_sheet.png", "demo.blend", "demo.json"]

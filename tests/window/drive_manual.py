@@ -110,12 +110,6 @@ def run() -> Iterator[float]:
         opened.clear()
         yield from ask(found, name)
         note(step, opened=list(opened))
-    bpy.ops.screen.userpref_show(section="ADDONS")
-    manager = bpy.context.window_manager
-    manager.addon_search = "CCD Rig"
-    bpy.ops.preferences.addon_expand(module="bl_ext.user_default.ccd_rig")
-    yield 3 * REDRAW
-    photograph("preferences")
 
 
 if __name__ == "__main__":
