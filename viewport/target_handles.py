@@ -171,6 +171,9 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     def _move(self, context: bpy.types.Context, snaps: bool) -> str:
         """Move the grabbed target with the pointer; returns the header's words."""
+        mark = self.marks[self.grabbed.place]
+        if mark.turns and not mark.moves:
+            return translated("Only the rotation of this target counts: drag its ring")
         if not self.grip.can_move:
             return translated("Something else moves this pole")
         start = self.grip.point

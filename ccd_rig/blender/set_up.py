@@ -371,12 +371,15 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
 
 
 def needs_pole(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> bool:
-    """Whether a limb is straight, or bends by little to the wrong side."""
+    """Whether a limb is straight, or bends by little to the wrong side.
+
+    A front leg bends to either side: the joint may be an animal's elbow, or its wrist below.
+    """
     line, asides = _bends(evaluated, row)
     largest = max((each.length for each in asides), default=0.0)
     if largest < STRAIGHT * line.length:
         return True
-    if front is None or largest >= BENT * line.length:
+    if front is None or largest >= BENT * line.length or row.role.part in FRONT_PARTS:
         return False
     aside: Vector = sum(asides, Vector())
     return aside.dot(_knee(row, front)) <= 0.0

@@ -775,10 +775,10 @@ def elephant():
     )
 
 
-def armed_horse():
+def armed_horse(arm_names=ARM, front=FRONT_LEG, front_heads=()):
     """A centaur without fingers."""
     arm = ((0.03, -0.45, 2.2), (0.17, -0.45, 2.15), (0.45, -0.45, 2.15), (0.72, -0.45, 2.15))
-    names = tuple(f"2nd @ {part}" for part in ARM)
+    leg_heads = ((0.15, -0.35, 1.2), (0.15, -0.3, 0.75), (0.15, -0.33, 0.35), (0.15, -0.38, 0.06))
     return creature(
         ("hips", "", (0, 0.6, 1.3)),
         *called("spine", "hips", (0, 0.3, 1.35), (0, 0, 1.35), (0, -0.3, 1.35)),
@@ -787,10 +787,47 @@ def armed_horse():
             "spine 5", ("spine 6", "neck", "head"), ((0, -0.45, 2.05), (0, -0.45, 2.25), (0, -0.47, 2.35))
         ),
         *called("tail", "hips", (0, 0.75, 1.3), (0, 0.9, 1.1), (0, 0.95, 0.8)),
-        *joined("spine 6", names, arm),
+        *joined("spine 6", arm_names, arm),
+        *joined("spine 3", front, front_heads or leg_heads),
+        *joined("hips", LEG, ((0.15, 0.55, 1.2), (0.15, 0.45, 0.8), (0.15, 0.65, 0.45), (0.15, 0.6, 0.06))),
+    )
+
+
+def armed_horse_with_shoulder_blades():
+    """Its arms have shoulders as its front legs have, and are counted after these."""
+    heads = (
+        (0.1, -0.1, 1.4),
+        (0.15, -0.45, 1.1),
+        (0.15, -0.2, 0.75),
+        (0.15, -0.33, 0.35),
+        (0.15, -0.38, 0.06),
+    )
+    return armed_horse(tuple(f"2nd @ {part}" for part in ARM), ("shoulder_L", *FRONT_LEG), heads)
+
+
+def drake():
+    """Four legs, and wings whose fingers all begin at the wrist."""
+    wrist, tips = (1.4, -0.5, 2.5), ((2.6, -0.2, 2.3), (2.4, 0.6, 2.1), (1.9, 1.1, 1.9))
+    fingers = [
+        called(
+            "wing 3_L" if number == 0 else f"-finger{number}_L",
+            "wing 2_L",
+            wrist,
+            tuple(0.5 * (a + b) for a, b in zip(wrist, tip, strict=True)),
+        )
+        for number, tip in enumerate(tips)
+    ]
+    return creature(
+        ("hips", "", (0, 0.7, 1.4)),
+        *called("spine", "hips", (0, 0.4, 1.45), (0, -0.1, 1.5), (0, -0.5, 1.5)),
+        ("neck", "spine 3", (0, -0.8, 1.65)),
+        ("head", "neck", (0, -1.05, 1.9)),
+        *called("tail", "hips", *((0, 1.1 + 0.4 * k, 1.35 - 0.12 * k) for k in range(6))),
+        *called("wing_L", "spine 3", (0.15, -0.35, 1.65), (0.6, -0.2, 2.1)),
+        *(row for finger in fingers for row in finger),
         *on_four_legs(
-            ((0.15, -0.35, 1.2), (0.15, -0.3, 0.75), (0.15, -0.33, 0.35), (0.15, -0.38, 0.06)),
-            ((0.15, 0.55, 1.2), (0.15, 0.45, 0.8), (0.15, 0.65, 0.45), (0.15, 0.6, 0.06)),
+            ((0.22, -0.45, 1.4), (0.3, -0.3, 0.85), (0.3, -0.45, 0.4), (0.3, -0.5, 0.08)),
+            ((0.25, 0.7, 1.35), (0.32, 0.5, 0.8), (0.32, 0.85, 0.45), (0.32, 0.75, 0.1)),
         ),
     )
 

@@ -471,7 +471,10 @@ def _beyond(baked: Baked, c: int) -> Mask:
 
 
 def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
-    """Bones that move while they are planted, or while their target is at rest."""
+    """Bones that move while they are planted, or while their target is at rest.
+
+    The summary tells of targets that give way to the body's help.
+    """
     bake_frames = baked.bake_frames
     frames = bake_frames.frames
     slips = {slip.constraint: slip for slip in foot_slips}
@@ -503,14 +506,24 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             ]
             if not still:
                 continue
-            misses = baked.world(baked.reached(c)) - targets
+            misses, holds = baked.world(baked.reached(c)) - targets, ~_gives_way(baked, c)
             for run in still:
+                held = run.start + np.flatnonzero(holds[run])
                 strays = np.zeros(len(frames))
-                strays[run] = np.linalg.norm(misses[run] - misses[run.start], axis=-1)
+                strays[held] = np.linalg.norm(misses[held] - misses[held[:1]], axis=-1)
                 first, last, frame, row = measuring.span(frames, run, strays)
                 if strays[row] > least:
                     far = float(strays[row])
                     yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
+
+
+def _gives_way(baked: Baked, c: int) -> Mask:
+    """(F,) mask of frames at which a constraint gives way, or does at a solved frame beside."""
+    bake_frames, frames = baked.bake_frames, baked.bake_frames.frames
+    solved, rows = bake_frames.solved_frames, bake_frames.solved_rows
+    after, before = (np.searchsorted(solved, frames, "left"), np.searchsorted(solved, frames, "right") - 1)
+    beside = rows[np.clip((before, after), 0, len(solved) - 1)]
+    return np.asarray((baked.ended[beside, c] == STATUSES.index(GAVE_WAY)).any(axis=0))
 
 
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:

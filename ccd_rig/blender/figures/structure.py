@@ -122,9 +122,12 @@ def _split(
     """Return the share of bones with a mirror image or on the plane, and the halves."""
     offsets = {name: place.dot(axis) - middle for name, place in places.items()}
     spans: dict[str, tuple[float, float]] = {}  # smallest and largest offset of a bone and its descendants
+    centres: dict[str, Vector] = {}  # of a bone and its descendants; they tell fingers of one wrist apart
     for name in reversed([*tree.below("")]):
         below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
         spans[name] = (min(low for low, _ in below), max(high for _, high in below))
+        further = [centres[child] for child in tree.children[name]] or [Vector(tree.bones[name].tail)]
+        centres[name] = sum(further, places[name]) / (len(further) + 1)
     sides = {name: _side(spans[name], close) for name in tree.bones}
     exact = {name: _side(spans[name], NEAR * close) for name in tree.bones}
     partners: dict[str, str] = {}
@@ -134,8 +137,10 @@ def _split(
         near = close if sides[name] > 0 else NEAR * offsets[name]
         above, count = tree.bones[name].parent, len(tree.children[name])
         beyond = partners.get(above, above)
+        way = centres[name] - places[name]
+        way -= 2.0 * way.dot(axis) * axis
         fits = [
-            (distance, other)
+            (distance + (centres[other] - places[other] - way).length, other)
             for other in tree.children.get(beyond, tree.children[""])
             if exact[other] < 0
             and other not in partners
@@ -904,7 +909,8 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, LEG_PARTS, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        roles |= _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
+        has_shoulders = any(role.part is Part.SHOULDER for role in roles.values())
+        roles |= _arms(bones, arms, middle, int(has_shoulders)) | _wings(bones, wings, middle)
         return Kind.QUADRUPED, roles | _necks(bones, necks, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], free, wings)

@@ -229,8 +229,10 @@ class TargetMark(NamedTuple):
     target: Target  # the object or bone
     point: Vector  # point of the target, offset included, world
     is_pole: bool  # whether it is a pole
-    # Whether it has a ring: the constraint is active and uses the target's rotation, which is not locked.
+    # Whether it has a ring: the constraint uses the target's rotation, which is not locked, and is active or
+    # uses nothing else of it.
     turns: bool
+    moves: bool  # whether a constraint uses the target's place
     is_active: bool  # whether the constraint is active
     side: Side  # of the constraint's bone
 
@@ -265,10 +267,15 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             # Constraints that share a target but differ in the offset have separate marks.
             key = target, is_pole, point.copy().freeze()
             is_active = place == active
-            turns = is_active and not is_pole and kind_of(row).reaches and row.rotation != "NONE"
-            turns = turns and not all(target.owner.lock_rotation)
-            if key not in marks or is_active:
-                marks[key] = TargetMark(place, target, point, is_pole, turns, is_active, side)
+            moves = is_pole or row.use_position or not kind_of(row).reaches
+            turns = not is_pole and kind_of(row).reaches and row.rotation != "NONE"
+            turns = turns and (is_active or not moves) and not all(target.owner.lock_rotation)
+            if (other := marks.get(key)) is not None:
+                moves = moves or other.moves
+            if other is None or is_active:
+                marks[key] = TargetMark(place, target, point, is_pole, turns, moves, is_active, side)
+            else:
+                marks[key] = other._replace(moves=moves)
     return sorted(marks.values(), key=lambda mark: mark.is_active)
 
 

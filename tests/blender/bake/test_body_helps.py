@@ -123,6 +123,16 @@ def test_the_report_says_what_the_body_did(bake):
     assert report_of(bake, rig, body_helps=False).helped == ()
 
 
+@pytest.mark.parametrize("step", [1, 5])
+def test_targets_that_give_way_are_no_slides(bake, step):
+    """A hand pulled once made each bake a warning, with a line for each bone of the body that went along."""
+    rig, _ = figure()
+    report = report_of(bake, rig, step=step)
+    assert report.helped and "give way" in report.summary()
+    assert [each.words() for each in report.findings if each.trouble == "SLIDE"] == []
+    assert report.is_sound or step > 1  # feet are off between solved frames
+
+
 @pytest.mark.parametrize("lowered", [0.0, 0.03])
 def test_a_head_that_is_moved_holds_and_one_that_is_not_goes_along(ext, lowered):
     rig, row = figure((0.25, -0.7, 1.35))

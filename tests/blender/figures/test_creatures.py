@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import creatures
 import pytest
@@ -205,8 +206,8 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             "centaur",
             "quadruped",
             {
-                "Hand_L": "2nd left hand",
-                "UpperArm_R": "2nd right upper arm",
+                "Hand_L": "left hand",
+                "UpperArm_R": "right upper arm",
                 "Front_Leg_Ankle_L": "left front foot",
                 "Back_Leg_Ankle_R": "right foot",
                 "Finger2_1_L": "1st left finger",
@@ -331,7 +332,7 @@ def test_thighs_of_a_frog_are_no_pelvis(ext, named):
 def test_a_centaur_has_arms_and_four_legs(ext):
     figure = figure_of(ext, creatures.centaur_without_shoulders())
     assert figure.kind == "quadruped"
-    assert figure.bones("hand", "R", 1) == ("Hand_R",)
+    assert figure.bones("hand", "R") == ("Hand_R",)
     assert figure.bones("front foot", "L") == ("Front_Leg_Ankle_L",)
 
 
@@ -378,6 +379,7 @@ NAMELESS = {
     creatures.hydra: "quadruped",
     creatures.elephant: "quadruped",
     creatures.armed_horse: "quadruped",
+    creatures.armed_horse_with_shoulder_blades: "quadruped",
     creatures.mantis: "many-legged animal",
     creatures.ant: "many-legged animal",
     creatures.winged_beetle: "many-legged animal",
@@ -398,6 +400,22 @@ def test_roles_of_creatures_without_names(ext, make):
         wanted[bone.name] = words
     assert figure.kind == NAMELESS[make]
     assert told == wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fingers_that_begin_at_one_point_have_their_mirror_images(ext, seed):
+    """Another finger's image was taken where its name came first, and one wing was a bone longer."""
+    roles = ext.module("ccd_rig.blender.figures.recognition")
+    bones = roles.rest_bones(rigs.armature(creatures.drake()))
+    names = random.Random(seed).sample([bone.name for bone in bones], len(bones))
+    new = dict(zip(names, (f"bone.{place:03d}" for place in range(len(names))), strict=True))
+    figure = roles.recognise(
+        [bone._replace(name=new[bone.name], parent=new.get(bone.parent, "")) for bone in bones]
+    )
+    back = {name: old for old, name in new.items()}
+    left, right = ([back[name] for name in figure.bones("wing", side)] for side in "LR")
+    assert len(left) == 4
+    assert right == [f"{name[:-2]}_R" for name in left]
 
 
 def untold(ext, rig):

@@ -142,6 +142,29 @@ def test_legs_that_bend_to_both_sides_get_no_pole(ext):
     assert "Back_Leg_Tip_L" in made
 
 
+@pytest.mark.parametrize("ahead", [0.04, -0.04])
+def test_front_legs_that_bend_by_a_trace_go_on_bending_to_that_side(ext, ahead):
+    """A joint halfway up is an animal's wrist, which bends ahead; a pole turned it to the back."""
+    fore = ((0.2, -0.25, 2.0), (0.2, -0.25 - ahead, 1.3), (0.2, -0.25, 0.65), (0.2, -0.28, 0.1))
+    hind = ((0.2, 0.6, 1.9), (0.2, 0.45, 1.4), (0.2, 0.7, 0.8), (0.2, 0.65, 0.12))
+    rig = rigs.armature(
+        creatures.creature(
+            ("hips", "", (0, 0.6, 2.0)),
+            *creatures.row("spine", "hips", (0, 0.2, 2.1), (0, -0.3, 2.2)),
+            ("neck", "spine_2", (0, -0.5, 2.5)),
+            ("head", "neck", (0, -0.7, 2.8)),
+            *creatures.joined("spine_2", creatures.FRONT_LEG, fore),
+            *creatures.joined("hips", creatures.LEG, hind),
+        )
+    )
+    made = set_up(rig)
+    tip = next(name for name in made if name.startswith("front") and name.endswith("_L"))
+    assert made[tip].pole_target is None
+    before = rig.pose.bones["front shin_L"].head.y
+    move(made[tip], (0.0, 0.0, 0.3))
+    assert (bake(rig).pose.bones["front shin_L"].head.y < before) is (ahead > 0.0)
+
+
 @pytest.mark.parametrize(("bend", "has_pole"), [(0.0, True), (0.008, False), (-0.008, True), (0.06, False)])
 def test_a_limb_that_is_straight_gets_a_pole(ext, bend, has_pole):
     """Nothing else would say to which side its knee bends; nor does a trace of a bend to the wrong one."""

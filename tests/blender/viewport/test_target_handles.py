@@ -76,6 +76,26 @@ def test_each_target_and_pole_has_a_mark(ext, rig):
     assert (marks[rig, "control"].point - world(rig, "control").translation).length < FLOAT32
 
 
+def test_a_target_whose_rotation_alone_counts_shows_its_ring(ext, rig):
+    """As a generated rig's head: it was pulled in vain, and only a click showed that it turns."""
+    head = reach(rig, "chest", rigs.empty("Head", (0, 0, 2)), rotation="ORIENTATION", use_position=False)
+    reach(rig, "hand.L", rigs.empty("Left", (1, 0, 1)), rotation="ORIENTATION")
+    rig.ccd_rig.active_index = 1
+    turned, both = marks_of(ext, rig)
+    assert (turned.is_active, turned.turns, turned.moves) == (False, True, False)
+    assert (both.is_active, both.turns, both.moves) == (True, True, True)
+    rig.ccd_rig.active_index = 0
+    left, _ = marks_of(ext, rig)
+    assert (left.turns, left.moves) == (False, True)
+    reach(rig, "hand.R", head.target)  # which uses its place
+    for active in (0, 1, 2):
+        rig.ccd_rig.active_index = active
+        assert all(mark.moves for mark in marks_of(ext, rig))
+    head.target.lock_rotation = (True,) * 3
+    rig.ccd_rig.constraints.remove(2)
+    assert [mark.turns for mark in marks_of(ext, rig) if not mark.moves] == [False]
+
+
 def test_what_is_off_hidden_or_nowhere_has_none(ext, rig):
     reach(rig, "hand.L", rigs.empty("Off"), enabled=False)
     reach(rig, "hand.R", rigs.empty("Hidden"))
