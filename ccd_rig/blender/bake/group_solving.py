@@ -27,7 +27,7 @@ from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings, reach_of_goals
-from ...solvers.springs import springs
+from ...solvers.springs import Springs, springs
 from ..properties.constraint_kinds import KINDS
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
@@ -360,12 +360,8 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     leaving: list[Help | None] = [None] * len(helps)
     for k, help in zip(rows[leaves].tolist(), itertools.compress(present, leaves), strict=True):
         leaving[k] = help._replace(balance=len(constraints))
-    keeps = Constraint(
-        "",
-        skeleton.joints[min(carriers)].name,
-        kind=KINDS["BALANCE"],
-        balance_axes=(True, True, False),
-        priority=min(constraints[c].priority for c in helped),
+    keeps = _level_balance(
+        skeleton.joints[min(carriers)].name, min(constraints[c].priority for c in helped)
     )
     influences = batch.influences
     balanced = replace(
@@ -382,6 +378,13 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     balanced.states = [{**states} for states in batch.states]
     balanced.smoothed = [[*smoothed] for smoothed in batch.smoothed]
     return balanced, leaving
+
+
+@lru_cache(maxsize=16)
+def _level_balance(tip: str, priority: int) -> Constraint:
+    """A constraint of balance along both level axes, made once."""
+    level = True, True, False
+    return Constraint("", tip, kind=KINDS["BALANCE"], balance_axes=level, priority=priority)
 
 
 class Help(NamedTuple):
@@ -688,7 +691,7 @@ class _Plan:
     def of(
         cls, group: Group, batch: Batch, joints: Rows, skeleton: Skeleton, help: Help, wanted: TargetRows
     ) -> _Plan:
-        """The plan of rows; without keyed settings or balance it is made once.
+        """The plan of rows; without keyed settings it is made once.
 
         Args:
             wanted: targets of the rows.
@@ -699,10 +702,11 @@ class _Plan:
         def made() -> _Plan:
             return cls._made(group, batch, joints, skeleton, help, wanted)
 
-        if any(c in wanted.keyed or batch.constraints[c].kind.balances for c in members):
+        if any(c in wanted.keyed for c in members):
             return made()
+        axes = tuple([wanted.directions[0, c].tobytes() for c in members if batch.constraints[c].kind.balances])
         made_with = batch.sharper, settings.solver, settings.error_reduction
-        return skeleton.computed_once(("plan", group, members, constraints, help, made_with), made)
+        return skeleton.computed_once(("plan", group, members, constraints, help, axes, made_with), made)
 
     @classmethod
     def _made(
@@ -766,6 +770,28 @@ class _Plan:
         return shared_search(self.skeleton, self.goals, self.solver, moved, self.limb_goals, reach)
 
     @cached_property
+    def springs(self) -> Springs:
+        """The springs of the goals that pull."""
+        return springs(self.search, self.pulls)
+
+    def with_windows(self, joints: tuple[tuple[int, int], ...]) -> _Plan:
+        """The plan with reach windows of goals, by their numbers and counts of joints; made once.
+
+        Its settings are those without.
+        """
+        if joints not in self._windowed:
+            placed = list(self.placed)
+            for k, count in joints:
+                c, goal = placed[k]
+                placed[k] = c, replace(goal, max_extension=STRETCHED, extension_joints=count)
+            self._windowed[joints] = replace(self, placed=tuple(placed))
+        return self._windowed[joints]
+
+    @cached_property
+    def _windowed(self) -> dict[tuple[tuple[int, int], ...], _Plan]:
+        return {}
+
+    @cached_property
     def unmoved(self) -> list[int]:
         """Joints of the chains that serve no goal."""
         return sorted(self.chains.difference(self.joints[list(self.search.movable)].tolist()))
@@ -795,23 +821,22 @@ class _Share:
         self.places = rows[:, None], joints
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
         wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
-        plan = _Plan.of(group, batch, joints, skeleton, help, wanted)
-        helped, self.plan = help.constraints, plan
+        helped, self.plan = help.constraints, _Plan.of(group, batch, joints, skeleton, help, wanted)
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
+        settings = self.plan.settings
         if self.limbs and not helped:
             wanted = wanted._replace(points=wanted.points.copy())
             for c, limb in self.limbs.items():
                 wanted.points[:, c] = limb.points
         if helped:
             wanted = self._blended_targets(wanted)
-            if self.limbs:
-                self.plan = plan = self._in_windows(plan)
+            settings = self._add_windows()
+        plan = self.plan
         self.tolerances = batch.settings.solver.position_tolerance / batch.scales_at(rows)
         targets = [goal_targets(goal, wanted, c) for c, goal in plan.placed]
         eased, sharp = targets, batch.sharper * self.tolerances
         if plan.pulls:
-            pulling = springs(plan.search, plan.pulls)
-            eased = pulling.eased(self.poses(), targets, self.bones, sharp, plan.settings)
+            eased = plan.springs.eased(self.poses(), targets, self.bones, sharp, settings)
         # By pulled goal, (R,) distances by which its target is eased.
         self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in plan.pulls}
         whole, poses = batch.skeleton, batch.settings.poses
@@ -830,7 +855,7 @@ class _Share:
             self.bones,
             sharp,
             starts if plan.solver.restarts and not helped else None,
-            plan.settings,
+            settings,
         )
 
     # Targets ------------------------------------------------------------------------------------------------
@@ -877,22 +902,28 @@ class _Share:
                 batch.left.setdefault(int(self.rows[place]), {})[c] = float(left[place])
         return wanted
 
-    def _in_windows(self, plan: _Plan) -> _Plan:
-        """The plan with reach windows that keep the extension of limbs while the body moves to their targets.
+    def _add_windows(self) -> GoalSettings:
+        """Add reach windows that keep the extension of limbs while the body moves to their targets.
 
         A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
+
+        Returns:
+            The settings of the plan's goals then.
         """
-        in_windows = list(plan.placed)
+        plan = self.plan
+        bent = {
+            k: self.limbs[c]
+            for k, (c, goal) in enumerate(plan.placed)
+            if c in self.limbs and self.limbs[c].joints and isinstance(goal, PositionGoal)
+        }
+        if not bent:
+            return plan.settings
         settings = GoalSettings(*(np.tile(each, (len(self.rows) // len(each), 1)) for each in plan.settings))
-        for k, (c, goal) in enumerate(plan.placed):
-            limb = self.limbs.get(c)
-            if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
-                continue
-            most = np.maximum(limb.extension(), 1.0 - limb.soft)
-            most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
-            settings.extensions[:, k] = most
-            in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
-        return replace(plan, placed=tuple(in_windows), settings=settings)
+        for k, limb in bent.items():
+            most = np.minimum(np.maximum(limb.extension(), 1.0 - limb.soft), settings.extensions[:, k])
+            settings.extensions[:, k] = np.clip(most, 0.01, STRETCHED)
+        self.plan = plan.with_windows(tuple([(k, limb.joints) for k, limb in bent.items()]))
+        return settings
 
     # Poses --------------------------------------------------------------------------------------------------
 
