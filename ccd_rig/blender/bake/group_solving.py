@@ -428,7 +428,9 @@ def _help_of(batch: Batch) -> list[Help | None]:
     if not any(off):
         return [None] * len(off)
     stays, left = _left_in_place(batch)
-    moved = {c: _apart_from_base(batch, c) > MOVED for c in batch.active}
+    still = {
+        c: _apart_from_base(batch, c) <= MOVED for c in batch.active if not constraints[c].is_animated
+    }
     helped: list[Help | None] = []
     for k, states in enumerate(batch.states):
         given_up = [c for c in off[k] if c in left and left[c][k]]
@@ -437,7 +439,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
         missed = tuple(c for c in asking if states[c] != EASED)
         held = tuple(c for c in asking if stays[c][k])
         eased = tuple(c for c in asking if states[c] == EASED)
-        idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
+        idle = tuple(c for c, where in still.items() if where[k])
         carried = tuple(c for c, where in left.items() if where[k])
         helped.append(Help(missed, eased, held, idle, carried) if asking else None)
     return helped
@@ -821,7 +823,7 @@ class _Share:
         self.places = rows[:, None], joints
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
         wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
-        helped, self.plan = help.constraints, _Plan.of(group, batch, joints, skeleton, help, wanted)
+        helped, self.plan = help.constraints, _Plan.of(group, batch, joints, skeleton.shape, help, wanted)
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
         settings = self.plan.settings
         if self.limbs and not helped:
@@ -847,7 +849,7 @@ class _Share:
             names = {whole.joints[j].name for j in group.joints}
             entries = [entry for entry in poses if names & entry.rotations.keys()]
             of_members = [goals(skeleton, constraint, wanted.sample(0, c)) for c, constraint in constraints]
-            return search.templates(entries, [goal for of_one in of_members for goal in of_one])
+            return search.templates(entries, [goal for of_one in of_members for goal in of_one], skeleton)
 
         self.kind = FrameKind(
             search,
