@@ -64,7 +64,10 @@ def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
     if axis == -1:
         if rotations.shape[:-1] != vectors.shape[:-1]:  # what broadcasting costs is most of a small call
             shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
-            rotations, vectors = np.broadcast_to(rotations, (*shape, 4)), np.broadcast_to(vectors, (*shape, 3))
+            rotations, vectors = (
+                np.broadcast_to(rotations, (*shape, 4)),
+                np.broadcast_to(vectors, (*shape, 3)),
+            )
         rotated = np.empty(vectors.shape)
         turns, ways = (
             np.ascontiguousarray(each, np.float64).reshape(-1, each.shape[-1])

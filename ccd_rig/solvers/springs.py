@@ -25,7 +25,7 @@ import numpy as np
 
 from ..goals import Goal, PositionGoal
 from ..limits.shapes import Hinge, Slide
-from ..maths.batch import Array, length, rotate
+from ..maths.batch import Array, length
 from ..maths.validation import SIZES
 from ..settings import Solver
 from ..skeleton.joints import Joint, Skeleton

@@ -360,9 +360,7 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     leaving: list[Help | None] = [None] * len(helps)
     for k, help in zip(rows[leaves].tolist(), itertools.compress(present, leaves), strict=True):
         leaving[k] = help._replace(balance=len(constraints))
-    keeps = _level_balance(
-        skeleton.joints[min(carriers)].name, min(constraints[c].priority for c in helped)
-    )
+    keeps = _level_balance(skeleton.joints[min(carriers)].name, min(constraints[c].priority for c in helped))
     influences = batch.influences
     balanced = replace(
         batch,
@@ -428,9 +426,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
     if not any(off):
         return [None] * len(off)
     stays, left = _left_in_place(batch)
-    still = {
-        c: _apart_from_base(batch, c) <= MOVED for c in batch.active if not constraints[c].is_animated
-    }
+    still = {c: _apart_from_base(batch, c) <= MOVED for c in batch.active if not constraints[c].is_animated}
     helped: list[Help | None] = []
     for k, states in enumerate(batch.states):
         given_up = [c for c in off[k] if c in left and left[c][k]]
@@ -706,7 +702,9 @@ class _Plan:
 
         if any(c in wanted.keyed for c in members):
             return made()
-        axes = tuple([wanted.directions[0, c].tobytes() for c in members if batch.constraints[c].kind.balances])
+        axes = tuple(
+            [wanted.directions[0, c].tobytes() for c in members if batch.constraints[c].kind.balances]
+        )
         made_with = batch.sharper, settings.solver, settings.error_reduction
         return skeleton.computed_once(("plan", group, members, constraints, help, axes, made_with), made)
 
