@@ -267,6 +267,7 @@ def test_a_moving_setting_makes_the_goals_ready_once(bake, ext, monkeypatch, fie
         if field == "rotation_weight":
             row.pole_target = None
         key(row, field, {1: ends[0], 20: ends[1]})
+        rig.pose.bones[0].ccd_rig.stiffness = 0.1 * len(counts)  # what is ready for equal bones stays so
         counts.append(0)
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20, smoothness=0.0))
     assert 0 < counts[1] <= counts[0] + 1
