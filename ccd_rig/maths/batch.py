@@ -62,11 +62,16 @@ def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
     They broadcast with components last.
     """
     if axis == -1:
-        shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
-        rotated = np.empty((*shape, 3))
+        if rotations.shape[:-1] != vectors.shape[:-1]:  # what broadcasting costs is most of a small call
+            shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
+            rotations, vectors = (
+                np.broadcast_to(rotations, (*shape, 4)),
+                np.broadcast_to(vectors, (*shape, 3)),
+            )
+        rotated = np.empty(vectors.shape)
         turns, ways = (
-            np.ascontiguousarray(np.broadcast_to(each, (*shape, width)), np.float64).reshape(-1, width)
-            for each, width in ((rotations, 4), (vectors, 3))
+            np.ascontiguousarray(each, np.float64).reshape(-1, each.shape[-1])
+            for each in (rotations, vectors)
         )
         write_rotated(turns, ways, rotated.reshape(-1, 3))
         return rotated

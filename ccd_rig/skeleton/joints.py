@@ -461,11 +461,14 @@ class Skeleton:
         if len(joints) == len(self):
             return self
 
-        def part() -> Skeleton:
-            places = {j: place for place, j in enumerate(joints)} | {-1: -1}
-            return Skeleton(self.joints[j].under(places[self.joints[j].parent]) for j in joints)
+        whole, numbers = self.original.joints, {j: k for k, j in enumerate(joints)} | {-1: -1}
 
-        return self.original.computed_once(("part", tuple(joints)), part)
+        def part() -> Skeleton:
+            return Skeleton(whole[j].under(numbers[whole[j].parent]) for j in joints)
+
+        made = self.original.computed_once(("part", tuple(joints)), part)
+        places = {numbers[j]: place for j, place in self._places.items() if j in numbers}
+        return made.moved(places) if places else made
 
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""
@@ -477,9 +480,14 @@ class Skeleton:
 
     def with_masses(self, masses: Sequence[float]) -> Skeleton:
         """The same skeleton with bones of these masses."""
-        pairs = zip(self.joints, masses, strict=True)
-        changes = {joint.name: {"mass": mass} for joint, mass in pairs}
-        return self.computed_once(("masses", tuple(masses)), lambda: self.replace(changes))
+        whole = self.original
+
+        def massed() -> Skeleton:
+            pairs = zip(whole.joints, masses, strict=True)
+            return whole.replace({joint.name: {"mass": mass} for joint, mass in pairs})
+
+        made = whole.computed_once(("masses", tuple(masses)), massed)
+        return made.moved(self._places) if self._places else made
 
     def with_lengths(self, lengths: Iterable[float]) -> Skeleton:
         """The same skeleton with bones of these lengths; itself where they have them."""

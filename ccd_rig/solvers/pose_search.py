@@ -393,7 +393,12 @@ class PoseSearch:
                 seconds = sum(pool.map(solve_share, np.array_split(which, count)))
         self._seconds = seconds / solves
 
-    def templates(self, poses: Sequence[PoseEntry] = (), goals: Sequence[Goal] | None = None) -> Starts:
+    def templates(
+        self,
+        poses: Sequence[PoseEntry] = (),
+        goals: Sequence[Goal] | None = None,
+        skeleton: Skeleton | None = None,
+    ) -> Starts:
         """Start poses that all poses share: entries of a library, then seeded random poses.
 
         Random rotations of joints without a limit are relative to the pose.
@@ -401,8 +406,9 @@ class PoseSearch:
         Args:
             poses: the library.
             goals: by whose errors the nearest entries are chosen; None: the goals of the search.
+            skeleton: with its roots where the goals are; None: that of the search.
         """
-        space = StartSpace(self.skeleton, goals or self.goals, self.limits, self.movable, poses)
+        space = StartSpace(skeleton or self.skeleton, goals or self.goals, self.limits, self.movable, poses)
         rest, count = Pose.rest(self.skeleton), self.settings.restarts
         known = library_starts(space, rest, count)
         drawn = drawn_starts(space, rest, self.settings.seed, count - len(known))

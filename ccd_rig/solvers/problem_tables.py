@@ -294,7 +294,9 @@ def _extents(window: ReachWindow, shifts: Array, bones: Bones) -> Array:
     """(B,) lengths of the links of a reach window."""
     total = np.full(len(shifts), window.end.length)
     inner = list(window.joints[1:])
-    links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
+    links, slid = bones.offsets[:, inner], shifts[:, inner]
+    if slid.any():
+        links = links + rotate(bones.rests[:, inner], slid, axis=-1)
     for link in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
         total += link
     return total

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..goals import Goal, PositionGoal
 from ..limits.shapes import Hinge, Slide
-from ..maths.batch import Array, length, rotate
+from ..maths.batch import Array, length
 from ..maths.validation import SIZES
 from ..settings import Solver
 from ..skeleton.joints import Joint, Skeleton
@@ -115,7 +115,6 @@ class Springs:
         self.skeleton, self.pulled, skeleton = search.skeleton, pulled, search.skeleton
         hung, goals = with_springs(skeleton, search.goals, pulled, math.sqrt(2.0 * EXTENT / FORCE))
         springs = hung.joints[len(skeleton) :]
-        self.tips = [spring.parent for spring in springs]
         self.ends = np.array([spring.offset[:] for spring in springs])
         self.extent = EXTENT * search.reach
         movable = {*search.movable, *range(len(skeleton), len(hung))}
@@ -156,6 +155,13 @@ class Springs:
         whole = np.stack([np.broadcast_to(targets[k], (size, 3)) for k in self.pulled], axis=1)
         start = near
 
+        def points(poses: tuple[Array, Array]) -> Array:
+            """(R, P, 3) pulled points in poses with springs: where these hang."""
+            slack = poses[1].copy()
+            slack[:, count:] = 0.0
+            heads, _ = sprung.transforms(self.sprung.skeleton, poses[0], slack)
+            return heads[:, count:]
+
         def distances(anchors: Array) -> Array:
             """(R, P, 3) from pulled points to targets, with springs from the points to anchors."""
             nonlocal start
@@ -166,7 +172,7 @@ class Springs:
                 *start, pulled, near, bones=sprung, tolerances=tolerances, goal_settings=goal_settings
             )
             start = solved.rotations, solved.translations
-            return whole - self._points((start[0][:, :count], start[1][:, :count]), bones)
+            return whole - points(start)
 
         def past(ways: Array, extent: float) -> Array:
             """The part of ways that is left beyond an extent."""
@@ -174,7 +180,7 @@ class Springs:
             return np.asarray(ways * shares[..., None])
 
         # Springs at the largest force, each along its way to the target; from far away none would settle.
-        ways = distances(whole - past(whole - self._points(poses, bones), 2.0 * self.extent))
+        ways = distances(whole - past(whole - points(near), 2.0 * self.extent))
         forces = ways * (self.extent / np.maximum(length(ways, axis=-1), SIZES[0])[..., None])
         short = past(ways, self.extent)
         for _ in range(ROUNDS):
@@ -184,9 +190,3 @@ class Springs:
         for n, k in enumerate(self.pulled):
             eased[k] = (whole - short)[:, n]
         return eased
-
-    def _points(self, poses: tuple[Array, Array], bones: Bones) -> Array:
-        """(R, P, 3) pulled points in poses without springs."""
-        heads, turns = bones.transforms(self.skeleton, *poses)
-        ends = np.broadcast_to(self.ends, (len(heads), *self.ends.shape))
-        return heads[:, self.tips] + rotate(turns[:, self.tips], ends, axis=-1)

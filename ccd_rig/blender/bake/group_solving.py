@@ -27,7 +27,7 @@ from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved, Starts, shared_search
 from ...solvers.problem_tables import Bones, GoalSettings, reach_of_goals
-from ...solvers.springs import springs
+from ...solvers.springs import Springs, springs
 from ..properties.constraint_kinds import KINDS
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
@@ -350,13 +350,7 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     leaving: list[Help | None] = [None] * len(helps)
     for k, help in zip(rows[leaves].tolist(), itertools.compress(present, leaves), strict=True):
         leaving[k] = help._replace(balance=len(constraints))
-    keeps = Constraint(
-        "",
-        skeleton.joints[min(carriers)].name,
-        kind=KINDS["BALANCE"],
-        balance_axes=(True, True, False),
-        priority=min(constraints[c].priority for c in helped),
-    )
+    keeps = _level_balance(skeleton.joints[min(carriers)].name, min(constraints[c].priority for c in helped))
     influences = batch.influences
     balanced = replace(
         batch,
@@ -372,6 +366,13 @@ def _balanced(batch: Batch, helps: Sequence[Help | None]) -> tuple[Batch, list[H
     balanced.states = [{**states} for states in batch.states]
     balanced.smoothed = [[*smoothed] for smoothed in batch.smoothed]
     return balanced, leaving
+
+
+@lru_cache(maxsize=16)
+def _level_balance(tip: str, priority: int) -> Constraint:
+    """A constraint of balance along both level axes, made once."""
+    level = True, True, False
+    return Constraint("", tip, kind=KINDS["BALANCE"], balance_axes=level, priority=priority)
 
 
 class Help(NamedTuple):
@@ -415,7 +416,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
     if not any(off):
         return [None] * len(off)
     stays, left = _left_in_place(batch)
-    moved = {c: _apart_from_base(batch, c) > MOVED for c in batch.active}
+    still = {c: _apart_from_base(batch, c) <= MOVED for c in batch.active if not constraints[c].is_animated}
     helped: list[Help | None] = []
     for k, states in enumerate(batch.states):
         given_up = [c for c in off[k] if c in left and left[c][k]]
@@ -424,7 +425,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
         missed = tuple(c for c in asking if states[c] != EASED)
         held = tuple(c for c in asking if stays[c][k])
         eased = tuple(c for c in asking if states[c] == EASED)
-        idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
+        idle = tuple(c for c, where in still.items() if where[k])
         carried = tuple(c for c, where in left.items() if where[k])
         helped.append(Help(missed, eased, held, idle, carried) if asking else None)
     return helped
@@ -678,7 +679,7 @@ class _Plan:
     def of(
         cls, group: Group, batch: Batch, joints: Rows, skeleton: Skeleton, help: Help, wanted: TargetRows
     ) -> _Plan:
-        """The plan of rows; without keyed settings or balance it is made once.
+        """The plan of rows; without keyed settings it is made once.
 
         Args:
             wanted: targets of the rows.
@@ -689,10 +690,13 @@ class _Plan:
         def made() -> _Plan:
             return cls._made(group, batch, joints, skeleton, help, wanted)
 
-        if any(c in wanted.keyed or batch.constraints[c].kind.balances for c in members):
+        if any(c in wanted.keyed for c in members):
             return made()
+        axes = tuple(
+            [wanted.directions[0, c].tobytes() for c in members if batch.constraints[c].kind.balances]
+        )
         made_with = batch.sharper, settings.solver, settings.error_reduction
-        return skeleton.computed_once(("plan", group, members, constraints, help, made_with), made)
+        return skeleton.computed_once(("plan", group, members, constraints, help, axes, made_with), made)
 
     @classmethod
     def _made(
@@ -756,6 +760,28 @@ class _Plan:
         return shared_search(self.skeleton, self.goals, self.solver, moved, self.limb_goals, reach)
 
     @cached_property
+    def springs(self) -> Springs:
+        """The springs of the goals that pull."""
+        return springs(self.search, self.pulls)
+
+    def with_windows(self, joints: tuple[tuple[int, int], ...]) -> _Plan:
+        """The plan with reach windows of goals, by their numbers and counts of joints; made once.
+
+        Its settings are those without.
+        """
+        if joints not in self._windowed:
+            placed = list(self.placed)
+            for k, count in joints:
+                c, goal = placed[k]
+                placed[k] = c, replace(goal, max_extension=STRETCHED, extension_joints=count)
+            self._windowed[joints] = replace(self, placed=tuple(placed))
+        return self._windowed[joints]
+
+    @cached_property
+    def _windowed(self) -> dict[tuple[tuple[int, int], ...], _Plan]:
+        return {}
+
+    @cached_property
     def unmoved(self) -> list[int]:
         """Joints of the chains that serve no goal."""
         return sorted(self.chains.difference(self.joints[list(self.search.movable)].tolist()))
@@ -785,23 +811,22 @@ class _Share:
         self.places = rows[:, None], joints
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
         wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
-        plan = _Plan.of(group, batch, joints, skeleton, help, wanted)
-        helped, self.plan = help.constraints, plan
+        helped, self.plan = help.constraints, _Plan.of(group, batch, joints, skeleton.shape, help, wanted)
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
+        settings = self.plan.settings
         if self.limbs and not helped:
             wanted = wanted._replace(points=wanted.points.copy())
             for c, limb in self.limbs.items():
                 wanted.points[:, c] = limb.points
         if helped:
             wanted = self._blended_targets(wanted)
-            if self.limbs:
-                self.plan = plan = self._in_windows(plan)
+            settings = self._add_windows()
+        plan = self.plan
         self.tolerances = batch.settings.solver.position_tolerance / batch.scales_at(rows)
         targets = [goal_targets(goal, wanted, c) for c, goal in plan.placed]
         eased, sharp = targets, batch.sharper * self.tolerances
         if plan.pulls:
-            pulling = springs(plan.search, plan.pulls)
-            eased = pulling.eased(self.poses(), targets, self.bones, sharp, plan.settings)
+            eased = plan.springs.eased(self.poses(), targets, self.bones, sharp, settings)
         # By pulled goal, (R,) distances by which its target is eased.
         self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in plan.pulls}
         whole, poses = batch.skeleton, batch.settings.poses
@@ -812,7 +837,7 @@ class _Share:
             names = {whole.joints[j].name for j in group.joints}
             entries = [entry for entry in poses if names & entry.rotations.keys()]
             of_members = [goals(skeleton, constraint, wanted.sample(0, c)) for c, constraint in constraints]
-            return search.templates(entries, [goal for of_one in of_members for goal in of_one])
+            return search.templates(entries, [goal for of_one in of_members for goal in of_one], skeleton)
 
         self.kind = FrameKind(
             search,
@@ -820,7 +845,7 @@ class _Share:
             self.bones,
             sharp,
             starts if plan.solver.restarts and not helped else None,
-            plan.settings,
+            settings,
         )
 
     # Targets ------------------------------------------------------------------------------------------------
@@ -867,22 +892,28 @@ class _Share:
                 batch.left.setdefault(int(self.rows[place]), {})[c] = float(left[place])
         return wanted
 
-    def _in_windows(self, plan: _Plan) -> _Plan:
-        """The plan with reach windows that keep the extension of limbs while the body moves to their targets.
+    def _add_windows(self) -> GoalSettings:
+        """Add reach windows that keep the extension of limbs while the body moves to their targets.
 
         A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
+
+        Returns:
+            The settings of the plan's goals then.
         """
-        in_windows = list(plan.placed)
+        plan = self.plan
+        bent = {
+            k: self.limbs[c]
+            for k, (c, goal) in enumerate(plan.placed)
+            if c in self.limbs and self.limbs[c].joints and isinstance(goal, PositionGoal)
+        }
+        if not bent:
+            return plan.settings
         settings = GoalSettings(*(np.tile(each, (len(self.rows) // len(each), 1)) for each in plan.settings))
-        for k, (c, goal) in enumerate(plan.placed):
-            limb = self.limbs.get(c)
-            if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
-                continue
-            most = np.maximum(limb.extension(), 1.0 - limb.soft)
-            most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
-            settings.extensions[:, k] = most
-            in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
-        return replace(plan, placed=tuple(in_windows), settings=settings)
+        for k, limb in bent.items():
+            most = np.minimum(np.maximum(limb.extension(), 1.0 - limb.soft), settings.extensions[:, k])
+            settings.extensions[:, k] = np.clip(most, 0.01, STRETCHED)
+        self.plan = plan.with_windows(tuple([(k, limb.joints) for k, limb in bent.items()]))
+        return settings
 
     # Poses --------------------------------------------------------------------------------------------------
 

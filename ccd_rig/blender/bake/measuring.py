@@ -294,7 +294,7 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     if (lengths != lengths[:1]).any():
         kinds = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
     for alike in (np.flatnonzero(kinds == k) for k in range(int(kinds.max()) + 1)):
-        skeleton = bake_frames.skeleton.part(joints).with_lengths(lengths[alike[0]].tolist())
+        skeleton = bake_frames.skeleton.part(joints).shape.with_lengths(lengths[alike[0]].tolist())
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
         search = shared_search(skeleton, goals, MEASURED)

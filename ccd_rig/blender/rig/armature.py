@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import bpy
@@ -33,7 +33,7 @@ from ...maths.batch import (
     rotate,
     unit,
 )
-from ...skeleton.joints import Skeleton
+from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
 from . import bone_space
@@ -126,7 +126,13 @@ class PlacedBones:
                 item = item._replace(stretch=last)  # the children then keep their joints
             placed.append(item)
         shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
-        return cls(inputs, Skeleton(item.joint for item in placed), shifts, tuple(placed))
+        return cls(inputs, _skeleton_of(tuple([item.joint for item in placed])), shifts, tuple(placed))
+
+
+@lru_cache(maxsize=4)
+def _skeleton_of(joints: tuple[Joint, ...]) -> Skeleton:
+    """A skeleton, which keeps what was computed for equal joints at the last solves."""
+    return Skeleton(joints)
 
 
 def _is_unchanged(

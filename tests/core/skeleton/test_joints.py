@@ -33,6 +33,18 @@ def test_moved_joints_are_those_of_a_skeleton_made_anew() -> None:
     assert repr(moved) == repr(anew)
 
 
+def test_a_part_and_one_with_masses_have_roots_where_these_are_now() -> None:
+    whole, joints, masses = legs(), [2, 3], [1.0, 0.0, 2.0, 3.0]
+    for place in (PLACES[1], PLACES[2]):  # the second comes from what the first has left
+        moved = whole.moved({2: place})
+        anew = legs().replace({"arm": dict(zip(("offset", "rest_rotation"), place, strict=True))})
+        assert moved.part(joints) == anew.part(joints) != whole.part(joints)
+        assert moved.part(joints).shape is whole.part(joints)
+        assert moved.part([0, 1]) is whole.part([0, 1])
+        massed = {joint.name: {"mass": mass} for joint, mass in zip(anew.joints, masses, strict=True)}
+        assert moved.with_masses(masses) == anew.replace(massed)
+
+
 def test_only_roots_move() -> None:
     with pytest.raises(InvalidInput, match="'shin' has a parent"):
         legs().moved({1: PLACES[1]})
