@@ -384,14 +384,13 @@ def write_c(name: str, joined: Joined, folder: Path, directives: tuple[str, ...]
     return folder / f"{name}.c"
 
 
-def compile_c(source: Path, target: Target, headers: Path, inlined: tuple[str, ...] = INLINED) -> Path:
+def compile_c(source: Path, target: Target, headers: Path) -> Path:
     """Compile and link for a target; returns the path of the module, beside `source`.
 
     Args:
         source: what Cython wrote, `NAME.c`.
         target: where it is to run.
         headers: as `copy_headers` makes them.
-        inlined: flags of how much is.
     """
     folder = source.parent / target.tag
     folder.mkdir(exist_ok=True)
@@ -399,7 +398,7 @@ def compile_c(source: Path, target: Target, headers: Path, inlined: tuple[str, .
     zig = [sys.executable, "-m", "ziglang"]
     # Relative paths only: absolute ones would differ from machine to machine.
     shutil.copyfile(source, folder / source.name)
-    compiler = [*zig, "cc", "-target", target.zig, *FLAGS, *inlined, f"-I{headers}"]
+    compiler = [*zig, "cc", "-target", target.zig, *FLAGS, *INLINED, f"-I{headers}"]
     if target.system == "Linux":
         _run([*compiler, "-shared", "-fPIC", "-s", source.name, "-o", module, "-lm"], folder)
     elif target.system == "Darwin":
@@ -558,7 +557,7 @@ def build_variant(variant: str, output: Path, folder: Path = FOLDER, written: Pa
             built = compile_sanitized(_source(Path(scratch), folder, written), headers)
         else:
             source = write_c(module_name(folder), join(folder), Path(scratch), CHECKED)
-            built = compile_c(source, require_target(), headers, inlined=())
+            built = compile_c(source, require_target(), headers)
         return Path(shutil.copyfile(built, output / built.name))
 
 
