@@ -14,7 +14,7 @@ cdef Quaternion nearest_inside(const double[::1] rows, Py_ssize_t at, Quaternion
 cdef bint leads_with_plus(double x, double y, double z) noexcept nogil
 cdef (double, double, double) nearest_half_angle(double w, double p, double cm, double sm, double ch, double sh) noexcept nogil
 cdef Quaternion nearest_in_cone(const double[::1] rows, Py_ssize_t at, Quaternion q) noexcept nogil
-@cython.locals(twist_inside=cython.bint, is_close=cython.bint, sharp=cython.bint, step=cython.int, first=cython.int, last=cython.int)
+@cython.locals(twist_inside=cython.bint, is_close=cython.bint, step=cython.int, first=cython.int, last=cython.int)
 cdef Quaternion nearest_in_ellipse(const double[::1] rows, Py_ssize_t at, Quaternion q) noexcept nogil
 @cython.locals(side=cython.int)
 cdef double widest_side(const double[::1] rows, Py_ssize_t at) noexcept nogil

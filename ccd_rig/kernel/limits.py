@@ -318,9 +318,11 @@ def nearest_in_ellipse(rows, at, q):
             sine = fabs(sin(angle))
             arc = sqrt(radial * sine * radial * sine + across * angle * across * angle)
             is_close = square * angle * sine <= LIMIT_ROUNDING * arc
-            # Where the twist cannot make up for everything, its range decides.
-            sharp = s <= WEDGE * (u + s) and distance > LIMIT_ROUNDING and ch > LIMIT_SLACK
-            if is_close and (not sharp or twist_makes_up(rows, at, w, p, g, k)):
+            # Where the twist cannot make up for everything, its range decides: the nearest point in the plane
+            # may be far away then, at right angles to where the twist leads.
+            if s <= WEDGE * (u + s) and distance > LIMIT_ROUNDING and ch > LIMIT_SLACK:
+                is_close = twist_makes_up(rows, at, w, p, g, k)
+            if is_close:
                 return q
         if distance <= pi - angle:
             break  # the other way round starts 2 pi - angle from rest, and no side is more than pi from rest

@@ -333,3 +333,23 @@ def test_a_straight_chain_bends_about_its_axis(axis):
     assert (bend - across * bend.length).length < 1e-6
     assert bool(bend.length > 0.0) is bool(across.length > 0.0)
     assert bend.length == pytest.approx(across.length * chain_bend(heads, Vector((0, 0, 3)), X, 6.0).length)
+
+
+@pytest.mark.parametrize("solver", list(Solver))
+def test_a_chain_that_is_far_from_straight_swings_round_to_its_pole(solver: Solver) -> None:
+    """Its root turns, and the joints below keep their bend: only nearly straight chains are mirrored."""
+    skeleton = straight(3)
+    bent = Pose.rest(skeleton).with_rotations({i: Quaternion(X, 0.6) for i in (1, 2)})
+    places = forward_kinematics(skeleton, bent)
+    end = places[2].point(Y)
+    away = end.cross(X).normalized()
+    goals = [PositionGoal("joint2", end), PoleGoal("joint0", "joint2", 0.5 * end)]
+    errors = []
+    for side in (3.0, -3.0):
+        goals[1] = PoleGoal("joint0", "joint2", 0.5 * end + side * away)
+        result = solve(skeleton, bent, goals, SolverSettings(solver=solver))
+        assert result.status is SolveStatus.CONVERGED
+        errors.append(angle_between(result.pose.rotations[0], bent.rotations[0]))
+        for i in (1, 2):
+            assert angle_between(result.pose.rotations[i], bent.rotations[i]) < 1e-3
+    assert sorted(errors) == pytest.approx([0.0, math.pi], abs=1e-3)

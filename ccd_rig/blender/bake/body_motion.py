@@ -114,8 +114,8 @@ def _follows(bake_frames: BakeFrames, c: int) -> tuple[bool, bool, bool]:
 
     Components that are not held follow the animation, and the height of a bone on the ground is the ground's.
     """
-    row, tracks = bake_frames.constraints[c], bake_frames.tracks
-    lies = row.on_ground and tracks is not None and tracks.ground is not None
+    row = bake_frames.constraints[c]
+    lies = row.on_ground and bake_frames.planted_tracks.ground is not None
     return (row.holds.ground, row.holds.ground, row.holds.height and not lies)
 
 

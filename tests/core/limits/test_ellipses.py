@@ -149,3 +149,15 @@ def test_rotations_of_an_ellipse_beside_the_half_turn_are_inside(short, a, b_low
         swing = turn(X, PI - short)
         hold(limit, swing @ turn(Y, twist))
         assert contains(limit, swing @ turn(Y, twist))
+
+
+@pytest.mark.parametrize("low", [-PI, 0.0, 0.5])
+@pytest.mark.parametrize("turned", [0.0, 0.5, PI])
+def test_a_half_turn_whose_twist_rounding_hides_is_inside(low, turned):
+    # Seen from the other border of the twist, its swing is at right angles to the only side that is so long.
+    limit = SwingTwist(Ellipse(-PI, 0.0, -0.13, 0.0), (low, low + PI))
+    x, z = -math.cos(0.5 * (low + turned)), -math.sin(0.5 * (low + turned))
+    for size in (0.0, 1e-16, 1e-12, 1e-9, 1e-7):
+        for part in range(16):
+            w, y = size * math.cos(part * PI / 8.0), size * math.sin(part * PI / 8.0)
+            assert project_rotation(limit.row, w, x, y, z) is None, (size, part)
