@@ -104,7 +104,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=[change.__name__ for change in CHANGES])
-def test_what_a_group_depends_on_check_solved_again(arms, live, change):
+def test_what_a_group_depends_on_is_solved_again(arms, live, change):
     check_solved_again(arms, live, change)
 
 
@@ -125,7 +125,7 @@ def check_solved_again(arms, live, change):
     assert apart(shown, matrices(arms)) < SOLVED
 
 
-def test_a_group_that_loses_a_constraint_check_solved_again(arms, live):
+def test_a_group_that_loses_a_constraint_is_solved_again(arms, live):
     reach(arms, "arm_1.R", (-1.5, -0.9, 0.6), chain_length=2)
     row = arms.ccd_rig.constraints["arm_1.R"]
     for frame, influence in ((1, 1.0), (2, 0.0)):
