@@ -18,8 +18,8 @@ HALF_TURN = 0.05
 """Radians from a half turn within which a swing tells little of its axis."""
 
 
-SINGLE = 2.5e-7
-"""What rounding to single precision turns a rotation by, radians."""
+HELD = 1e-6
+"""Radians by which a rotation may be outside and counts as inside; single precision turns it by a quarter."""
 
 
 def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
@@ -123,7 +123,7 @@ def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> floa
     middle = math.asin(max(-1.0, min(1.0, sine)))
     if math.cos(middle) < 2e-3:
         return 0.0
-    rounding = SINGLE / math.cos(middle)  # of the outer angles of a rotation in single precision
+    rounding = HELD / math.cos(middle)  # of the outer angles
     first = math.atan2(sign * rows[k][j], rows[k][k])
     last = math.atan2(sign * rows[j][i], rows[i][i])
     best = math.inf

@@ -68,10 +68,15 @@ def _alone(seed: int) -> mixtures.Mixture:
 
 @pytest.mark.parametrize("seeds", few_and_all(100, 4_000, 2))
 def test_joints_that_serve_no_goal_make_no_difference(seeds):
-    """Wherever they stand in the skeleton: all results are the same to the bit."""
+    """Wherever they stand in the skeleton: all results are the same to the bit.
+
+    But for chains without a length: all bones tell their unit of length.
+    """
     wrong = []
     for seed in seeds:
         case = _alone(seed)
+        if not any(goal.reach(case.skeleton) for goal in case.goals):
+            continue
         one, other = case.solve(), case.beside_idle_joints().solve()
         pose = other.pose.rotations[3::2], other.pose.translations[3::2]
         if pose != (one.pose.rotations, one.pose.translations) or replace(other, pose=one.pose) != one:
