@@ -731,6 +731,21 @@ def crocodile():
     )
 
 
+def seal():
+    """A body that slopes down to the hind flippers, and a root on the ground far ahead."""
+    return creature(
+        ("-ground", "", (0, -1.2, 0)),
+        ("hips", "-ground", (0, 0.2, 0.22)),
+        ("spine", "hips", (0, -0.1, 0.26)),
+        *called("neck", "spine", (0, -0.4, 0.35), (0, -0.55, 0.5)),
+        ("head", "neck 2", (0, -0.62, 0.62)),
+        ("-jaw", "head", (0, -0.66, 0.6)),
+        *row("-loin", "hips", (0, 0.25, 0.22), (0, 0.5, 0.17), (0, 0.75, 0.12)),
+        *joined("spine", FRONT_LEG[:3], ((0.16, -0.3, 0.24), (0.3, -0.25, 0.1), (0.42, -0.15, 0.02))),
+        *joined("-loin_3", LEG[:3], ((0.03, 0.95, 0.08), (0.07, 1.1, 0.06), (0.12, 1.25, 0.01))),
+    )
+
+
 def wyvern(*extra):
     """Wings without feathers above four legs."""
     return creature(

@@ -481,7 +481,7 @@ LEVEL = 0.5
 STEEPEST = 0.4
 """Largest sine of the slope of a lying body; a root bone on the ground is steeper below it."""
 LOW = 0.15
-"""Largest height of joints that belong to the foot, in the hips' height."""
+"""Largest height of joints that belong to the foot, and of a root bone on the ground, in the hips' height."""
 
 
 class Trunk(NamedTuple):
@@ -612,13 +612,15 @@ class _Row(NamedTuple):
 
 
 def _body_root(bones: Skeleton, hips: str) -> str:
-    """Highest ancestor of the hips at about their height, in the body, not on the ground."""
+    """Highest ancestor of the hips at about their height or along a lying body, not on the ground."""
     root = hips
     height = bones.places[hips].z - bones.ground if hips else 0.0
     for above in bones.tree.ancestors(hips):
-        rise = abs(bones.places[above].z - bones.places[hips].z)
+        way = bones.places[above] - bones.places[hips]
+        is_low = bones.places[above].z - bones.ground <= LOW * height
+        lies = abs(way.z) <= STEEPEST * way.length and not is_low
         is_root = above != hips and words.says(above, Clue.ROOT)
-        if not bones.is_middle(above) or rise > BESIDE * height or is_root:
+        if not bones.is_middle(above) or not (lies or abs(way.z) <= BESIDE * height) or is_root:
             break
         root = above
     return root

@@ -375,6 +375,7 @@ NAMELESS = {
     creatures.giraffe: "quadruped",
     creatures.giraffe_with_an_end: "quadruped",
     creatures.crocodile: "quadruped",
+    creatures.seal: "quadruped",
     creatures.wyvern: "quadruped",
     creatures.hydra: "quadruped",
     creatures.elephant: "quadruped",
