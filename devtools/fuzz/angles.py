@@ -19,7 +19,7 @@ HALF_TURN = 0.05
 
 
 HELD = 1e-6
-"""Radians by which a rotation may be outside and counts as inside; single precision turns it by a quarter."""
+"""Radians by which a rotation may be outside and counts as inside."""
 
 
 def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
@@ -123,7 +123,7 @@ def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> floa
     middle = math.asin(max(-1.0, min(1.0, sine)))
     if math.cos(middle) < 2e-3:
         return 0.0
-    rounding = HELD / math.cos(middle)  # of the outer angles
+    lost = HELD * (1.0 / math.cos(middle) - 1.0)  # by gimbal lock, of the outer angles
     first = math.atan2(sign * rows[k][j], rows[k][k])
     last = math.atan2(sign * rows[j][i], rows[i][i])
     best = math.inf
@@ -131,7 +131,7 @@ def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> floa
         angles = {i: a, j: b, k: c}
         off = max(outside_range(angles[axis], lower[axis], upper[axis]) for axis in range(3))
         best = min(best, off)
-    return max(0.0, best - rounding)
+    return max(0.0, best - lost)
 
 
 def between(a: Numbers, b: Numbers) -> float:
