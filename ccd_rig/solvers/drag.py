@@ -32,6 +32,8 @@ KEPT, PULLED = 1, 2
 """Priorities of kept rotations and of pulled points; pins have 0."""
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
+ROUNDING = 1e-12
+"""Distance from a line, in parts of the largest coordinate, at which a corner of a support is on it."""
 SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
 FORCE = 45.0
@@ -102,13 +104,16 @@ class Support:
     Attributes:
         points: model space, at least one.
         up: the model's axis that is vertical: 0, 1 or 2.
+        softness: part of the way to an edge over which points are eased, above 0 to 1.
 
     Raises:
-        InvalidInput: there is no point, one that is not three finite numbers, or another axis.
+        InvalidInput: there is no point, one that is not three finite numbers, another axis, or a softness out
+            of range.
     """
 
     points: tuple[Vector, ...]
     up: int = 2
+    softness: float = SUPPORT_SOFTNESS
 
     def __post_init__(self) -> None:
         points = listed("Support.points", self.points, "at least one point")
@@ -116,6 +121,8 @@ class Support:
             raise InvalidInput("there is nothing to stand on: give at least one point")
         if self.up not in (0, 1, 2):
             raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
+        if not (is_number(self.softness) and 0.0 < self.softness <= 1.0):
+            raise InvalidInput(f"softness must be above 0 and at most 1, not {shown(self.softness)}")
         corners = tuple([frozen_vector(point, "point of the support") for point in points])
         object.__setattr__(self, "points", corners)
 
@@ -152,27 +159,28 @@ class Support:
         """Mask of the model's level axes."""
         return self.up != 0, self.up != 1, self.up != 2
 
-    def eased(self, point: Vector, start: Vector, softness: float = SUPPORT_SOFTNESS) -> Vector:
+    def eased(self, point: Vector, start: Vector) -> Vector:
         """The place to which a point is eased above the hull of the support and `start`, at its height.
 
-        Along the normal of an edge, at a distance d from `start` to which the edge has D, it is that of
-        `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay.
-
-        Args:
-            softness: part of the way to an edge over which points are eased, above 0 and below 1.
+        Along the normal of an edge it slows down evenly and stops at the edge: the quadratic soft knee of
+        Giannoulis et al. 2012, "Digital dynamic range compressor design", eq. 4. Points that no edge eases,
+        such as `start`, stay. So do those that go outwards from a `start` that is a corner, with softness 1:
+        they were not above the support.
         """
         here, begun = self._level(point), self._level(start)
         corners = _hull(sorted({*self._corners, begun}))
+        rounding = ROUNDING * max(max(map(abs, corner)) for corner in corners)
         for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
             size = math.hypot(bx - ax, by - ay)
             normal = (by - ay) / size, (ax - bx) / size
             room = normal[0] * (ax - begun[0]) + normal[1] * (ay - begun[1])
             along = normal[0] * (here[0] - begun[0]) + normal[1] * (here[1] - begun[1])
             if room > 0.0:
-                soft = softness * room
-                kept = room - soft * math.exp(-max(along - room + soft, 0.0) / soft)
+                soft = self.softness * room
+                over = min(max(along - room + soft, 0.0), 2.0 * soft)
+                kept = room - soft + over * (1.0 - over / (4.0 * soft))
                 at = begun[0] + kept * normal[0], begun[1] + kept * normal[1]
-                corners = _cut(corners, at, normal)
+                corners = _cut(corners, at, normal, rounding) or [begun]  # no line cuts that off
         return self._nearest(point, corners)
 
     def nearest(self, point: Vector) -> Vector:
@@ -213,23 +221,25 @@ class Support:
 _Level = tuple[float, float]
 
 
-def _cut(corners: list[_Level], at: _Level, normal: _Level) -> list[_Level]:
+def _cut(corners: list[_Level], at: _Level, normal: _Level, rounding: float) -> list[_Level]:
     """The part of a convex polygon behind a line (Sutherland & Hodgman 1974, "Reentrant polygon clipping").
 
     Args:
         corners: counterclockwise.
         at: a point of the line.
         normal: of the line, away from what stays.
+        rounding: distance at which a corner is on the line. Lines through one point from two sides leave a
+            segment, of which rounding may leave nothing.
     """
     heights = [(x - at[0]) * normal[0] + (y - at[1]) * normal[1] for x, y in corners]
     kept: list[_Level] = []
     for (a, above), (b, height) in pairwise(
         [(corners[-1], heights[-1]), *zip(corners, heights, strict=True)]
     ):
-        if (above > 0.0) != (height > 0.0):
-            u = above / (above - height)
+        if (above > rounding) != (height > rounding):
+            u = min(max(above / (above - height), 0.0), 1.0)
             kept.append((a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])))
-        if height <= 0.0:
+        if height <= rounding:
             kept.append(b)
     return kept
 

@@ -25,11 +25,10 @@ from ..solve.planting import JointPoses
 
 STANDS = 0.15
 """Height of an end above the lowest, in parts of that of the centre of mass, at which it carries nothing."""
-SOFTNESS = 0.5
-"""Part of the way to an edge of the support over which the centre of mass is eased.
+SOFTNESS = 1.0
+"""Softness of supports: the body leans back from the first, so that no bone has to catch up near an edge.
 
-At 0.2, that of a drag, a hand far out of reach turns bones by 28 degrees in a frame, and by 21 at 0.5. From
-0.7 on hands stay short of targets that a body in balance reaches.
+With that of a drag, 0.2, bones turn up to half as far again in a frame.
 """
 LEAST = 1e-4
 """Least distance of the centre of mass that counts, in parts of its height."""
@@ -100,7 +99,7 @@ class Balance:
         middles = middles[:, None, None]
         points = middles + weights[..., None, None] * (ends - middles)
         return [
-            Support(tuple(map(Vector, (*row.tolist(), start.tolist()))))
+            Support(tuple(map(Vector, (*row.tolist(), start.tolist()))), softness=SOFTNESS)
             for row, start in zip(points.reshape(len(ends), -1, 3), self.starts, strict=True)
         ]
 
@@ -111,9 +110,7 @@ class Balance:
             (R, 3) places to which they are eased, armature space; (R,) mask of those that are elsewhere.
         """
         pairs = zip(self.helped.tolist(), self.starts.tolist(), self.supports, strict=True)
-        eased = np.array(
-            [support.eased(Vector(here), Vector(start), SOFTNESS)[:] for here, start, support in pairs]
-        )
+        eased = np.array([support.eased(Vector(here), Vector(start))[:] for here, start, support in pairs])
         leaves = length(eased - self.helped, axis=-1) > LEAST * self.heights
         return np.einsum("rij,rj->ri", np.linalg.inv(self.worlds), eased), leaves
 

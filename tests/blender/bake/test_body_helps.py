@@ -58,7 +58,7 @@ def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way, behind):
     row.target.keyframe_insert("location", frame=FRAMES[-1])
     press_bake(*ENDS)
     assert missed(rig, row) < behind
-    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < 18.0
+    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < 17.5
 
 
 def test_where_chains_suffice_the_body_stays_and_gets_no_keys(channels):
@@ -259,7 +259,7 @@ def test_a_hand_that_was_left_at_its_place_pulls_no_shoulder(bake):
     assert {name for helped in report.helped for name in helped.constraints} == {"spine.006"}
     left = {entry.constraint for entry in report.entries if entry.status in ("GAVE_WAY", "EASED")}
     assert "hand.R" in left
-    assert largest_turn((in_world(rig, frame) for frame in FRAMES), ("shoulder.L", "shoulder.R")) < 11.0
+    assert largest_turn((in_world(rig, frame) for frame in FRAMES), ("shoulder.L", "shoulder.R")) < 10.0
     rest = rig.data.bones["shoulder.R"].matrix_local.inverted() @ rig.data.bones["spine.003"].matrix_local
     bones = shown(rig, FRAMES[-1]).pose.bones
     turned = bones["shoulder.R"].matrix.inverted() @ bones["spine.003"].matrix

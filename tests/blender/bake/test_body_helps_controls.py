@@ -80,7 +80,7 @@ def test_controls_between_count_as_they_are_posed(bake, controls, posed):
         controls.pose.bones[name].rotation_mode = "QUATERNION"
         controls.pose.bones[name].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.3)
     rows = set_up(controls).ccd_rig.constraints
-    rigs.put(rows["hand_fk.L"].target, (0.25, -0.76, 1.3))
+    rigs.put(rows["hand_fk.L"].target, FAR)
     report = report_of(bake, controls, 2)
     assert report.unsolved() == report.check.mismatches() == ()
     assert report.helped

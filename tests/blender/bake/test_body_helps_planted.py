@@ -139,4 +139,4 @@ def test_a_tail_that_was_left_at_its_place_asks_for_nothing(bake):
     report = report_of(bake, rig, 21)
     assert {name for helped in report.helped for name in helped.constraints} == {"spine.011"}
     assert report.unsolved() == ()
-    assert largest_turn(in_world(rig, frame) for frame in range(1, 22)) < 23.0
+    assert largest_turn(in_world(rig, frame) for frame in range(1, 22)) < 15.0

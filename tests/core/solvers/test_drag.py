@@ -334,7 +334,7 @@ def test_a_pull_does_not_take_the_centre_of_mass_off_its_support():
     free, _ = pulled(None, 1.0)
     assert free > 0.45
     kept, result = pulled(Support(narrow), 1.0)
-    assert 0.375 < kept <= 0.4, "eased towards the edge"
+    assert 0.375 < kept < 0.4 + 1e-7, "eased to the edge, in single precision"
     assert len(result.errors) == 6 and result.errors[-1].distance < 2e-3
     wide, plain = pulled(Support(feet), 0.2)
     alone, bare = pulled(None, 0.2)
@@ -471,6 +471,8 @@ def test_a_support_of_pins_is_what_the_figure_stands_on():
     [
         ({"points": ()}, "nothing to stand on"),
         ({"up": 3}, "up must be"),
+        ({"softness": 0.0}, "softness must be above 0"),
+        ({"softness": float("nan")}, "softness must be above 0"),
         ({"points": (1,)}, "point of the support"),
     ],
 )
@@ -577,23 +579,31 @@ def test_a_drag_with_other_starts_reaches_what_it_misses_without(distance):
     assert bits(others.to([point]).pose) == bits(result.pose)
 
 
-@pytest.mark.parametrize("softness", [0.2, 0.5, 0.9])
-def test_a_symmetric_support_keeps_its_corners_where_it_is_cut_from_both_sides(softness):
-    """A generated wolf whose hips go up."""
+def test_a_symmetric_support_is_cut_from_both_sides():
+    """A generated wolf whose hips go up: the cuts left a segment, and by rounding no corner of it."""
     points = [(3.469446951953614e-18, 0.10737529397010803), (0.0, 0.023310234770178795)]
     points += [(0.11140000075101852, 0.4766008257865906), (0.1088000014424324, 0.4138011932373047)]
     points += [(0.11140000075101852, -0.214700385928154), (0.1088000014424324, -0.24620045721530914)]
     points += [(-x, y) for x, y in points[2:]]
-    support = Support(tuple(Vector((x, y, 0.0)) for x, y in points))
+    support = Support(tuple(Vector((x, y, 0.0)) for x, y in points), softness=1.0)
     start = Vector((0.0, 0.023310234770178795, 0.6))
-    eased = support.eased(Vector((0.0, 0.022704150527715683, 0.601)), start, softness)
+    eased = support.eased(Vector((0.0, 0.022704150527715683, 0.601)), start)
     assert abs(eased.x) < 1e-9
     assert 0.0227 <= eased.y <= start.y
 
 
-@pytest.mark.parametrize("softness", [0.2, 0.5, 0.9])
+def test_a_support_as_narrow_as_rounding_leaves_the_start():
+    """Seen from above a line of 10 km: two cuts are nearly parallel, and where they meet is rounded by more."""
+    corners = [(5966.318359375, -8267.2900390625), (3.519805432006251e-06, 4.878032996202819e-06)]
+    corners.append((0.013507243245840073, 0.00849413126707077))
+    support = Support(tuple(Vector((x, y, 0.0)) for x, y in corners), softness=1.0)
+    start = Vector((1988.77734375, -2755.760498046875, 4931.33349609375))
+    assert support.eased(start, start) == start
+
+
+@pytest.mark.parametrize("softness", [0.2, 0.9, 1.0])
 def test_a_centre_of_mass_is_eased_whatever_the_shape_of_its_support(softness):
-    """Points in a line or at one place, mirror images, sizes that differ by rounding."""
+    """Points in a line or at one place, mirror images, sizes that differ by rounding: corners were lost."""
     rng = random.Random(4)
     for _ in range(2000):
         points = [Vector([rng.uniform(-1.0, 1.0) for _ in range(3)]) for _ in range(rng.choice((1, 2, 3, 5)))]
@@ -606,11 +616,12 @@ def test_a_centre_of_mass_is_eased_whatever_the_shape_of_its_support(softness):
                 [point * 10.0 ** rng.uniform(-9.0, 6.0) for point in points],
             )
         )
-        support, start = Support(tuple(points)), rng.choice((Vector(), points[0]))
+        support, start = Support(tuple(points), softness=softness), rng.choice((Vector(), points[0]))
         point = start + Vector([rng.uniform(-1.0, 1.0) for _ in range(3)]) * 10.0 ** -rng.randint(0, 8)
-        eased = support.eased(point, start, softness)
+        eased = support.eased(point, start)
         assert eased.z == point.z
         assert math.isfinite(eased.x + eased.y)
-        far = max(each.length for each in (*points, start, point))
-        within = Support((*points, start)).nearest(eased)
-        assert (within - eased).length <= 1e-6 * far
+        if softness < 1.0:  # at 1, one that goes outwards from a corner at which it starts is free
+            far = max(each.length for each in (*points, start, point))
+            within = Support((*points, start)).nearest(eased)
+            assert (within - eased).length <= 1e-6 * far
