@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ def main(function: str, journal: str, seconds: float, which: str) -> int:
             lines.flush()
 
         module.prepare()
+        warnings.simplefilter("error", RuntimeWarning)  # of NumPy: what a division by 0 gives is no result
         until = time.monotonic() + seconds
         for seed in seeds:
             if time.monotonic() >= until:

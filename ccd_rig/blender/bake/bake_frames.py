@@ -307,11 +307,26 @@ class BakeFrames:
         """(S,) rows of the solved frames."""
         return np.searchsorted(self.frames, self.solved_frames)
 
+    def solved_beside(self, rows: Rows) -> Rows:
+        """(2, R) rows of the solved frames before and after; a solved frame is both itself."""
+        solved = self.solved_rows
+        before, after = np.searchsorted(solved, rows, "right") - 1, np.searchsorted(solved, rows)
+        return solved[np.clip((before, after), 0, len(solved) - 1)]
+
     @cached_property
     def _chains_and_bodies(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """By constraint, the joints of its chain, and of the body that may help, root first."""
         skeleton = self.skeleton
         return [(chain_joints(skeleton, each), body_joints(skeleton, each)) for each in self.constraints]
+
+    def path(self, c: int) -> list[int]:
+        """Joints of a constraint's chain, root first, locked ones too."""
+        constraint = self.constraints[c]
+        return list(self.skeleton.chain(constraint.tip, constraint.chain_length))
+
+    def size(self, c: int) -> float:
+        """Length of a constraint's chain, armature space."""
+        return float(self.lengths[0, self.path(c)].sum())
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""

@@ -68,7 +68,7 @@ class Baked:
 
     @cached_property
     def chains(self) -> tuple[tuple[int, ...], ...]:
-        """The joints of each constraint."""
+        """The joints that each constraint may turn."""
         return tuple(chain_joints(self.bake_frames.skeleton, row) for row in self.bake_frames.constraints)
 
     @cached_property
@@ -130,7 +130,7 @@ class Channels:
     @classmethod
     def of(cls, bake_frames: BakeFrames) -> Channels:
         """The channels of a bake."""
-        tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
+        tracks = bake_frames.tracks
         moved, placed = moved_joints(bake_frames), [*dict.fromkeys(bake_frames.sliding)]
         if tracks is not None:
             placed += {tracks.support_chains.root_bone}.difference(placed)
@@ -139,9 +139,8 @@ class Channels:
         movers, sizes = list[frozenset[int]](), dict.fromkeys(placed, 0.0)
         for c, row in enumerate(bake_frames.constraints):
             movers.append(frozenset(bake_frames.moved_by(c)) | (planted if row.kind.plants else frozenset()))
-            size = float(bake_frames.lengths[0, list(chain_joints(skeleton, row))].sum())
             for j in movers[-1].intersection(sizes):
-                sizes[j] = max(sizes[j], size)
+                sizes[j] = max(sizes[j], bake_frames.size(c))
         return cls(rotated_joints(bake_frames), placed, movers, np.array(list(sizes.values())))
 
     @property
@@ -195,14 +194,13 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         if not jumping.any():
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
-        leaps, extension, chain = _target_jumps(baked, c), _extension(baked, c), list(baked.chains[c])
-        size = float(bake_frames.lengths[0, chain].sum())
-        sides = bend_sides(baked.heads[:, chain], baked.reached(c), size)
+        leaps, extension, chain = _target_jumps(baked, c), _extension(baked, c), baked.bake_frames.path(c)
+        sides = bend_sides(baked.heads[:, chain], baked.reached(c), baked.bake_frames.size(c))
         for run in batch.runs(jumping):
             first, last, frame, step = measuring.span(frames[1:], run, fastest.max(axis=1))
             k = columns[int(np.argmax(fastest[step]))]
             follows, speed, around = bool(leaps[run].any()), float(fastest[step].max()), slice(step, step + 2)
-            is_helped = not follows and k < len(keyed.turned) and joints[k] in chain
+            is_helped = not follows and k < len(keyed.turned) and joints[k] in baked.chains[c]
             yield Finding(
                 Trouble.JUMP,
                 constraint.name,
@@ -283,8 +281,7 @@ def _target_jumps(baked: Baked, c: int) -> Mask:
     """(N,) mask of steps at which the target of a constraint jumps as well."""
     bake_frames, frames = baked.bake_frames, baked.bake_frames.frames
     steps = np.linalg.norm(np.diff(baked.targets(c), axis=0), axis=-1)[:, None] / np.diff(frames)[:, None]
-    length = float(bake_frames.lengths[0, list(baked.chains[c])].sum())
-    jumping = is_sudden(steps, float(LEAST) * length)[:, 0]
+    jumping = is_sudden(steps, LEAST * baked.bake_frames.size(c))[:, 0]
     turns = bake_frames.targets.rotations[:, c]
     if not np.isnan(turns).any():
         speeds = measuring.speeds(turns[:, None], frames)
@@ -319,12 +316,9 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
 
 def _extension(baked: Baked, c: int) -> Array:
     """(F,) distance from root to end of a chain, as a part of its length."""
-    bake_frames = baked.bake_frames
-    chain = bake_frames.skeleton.chain(
-        bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length
-    )
+    chain = baked.bake_frames.path(c)
     end = baked.reached(c)  # by the head of the last bone, its tail or another point of it
-    links = bake_frames.lengths[:, list(chain[:-1])].sum(axis=1)
+    links = baked.bake_frames.lengths[:, chain[:-1]].sum(axis=1)
     lengths = links + np.linalg.norm(end - baked.heads[:, chain[-1]], axis=-1)
     ways = np.linalg.norm(end - baked.heads[:, chain[0]], axis=-1)
     return np.asarray(ways / np.maximum(lengths, 1e-30))
@@ -408,8 +402,7 @@ def missed_between(
     rows = np.flatnonzero(~np.isin(frames, bake_frames.solved_frames))
     if not len(rows):
         return
-    after = np.searchsorted(bake_frames.solved_frames, frames[rows])
-    beside = bake_frames.solved_rows[np.clip((after - 1, after), 0, len(bake_frames.solved_frames) - 1)]
+    beside = bake_frames.solved_beside(rows)
     in_force = bake_frames.influences[beside] > 0.0
     allowed = [np.where(in_force, each[beside], 0.0).max(axis=0) for each in misses]
     present = [each[rows] for each in misses]
@@ -506,24 +499,17 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             ]
             if not still:
                 continue
-            misses, holds = baked.world(baked.reached(c)) - targets, ~_gives_way(baked, c)
+            misses = baked.world(baked.reached(c)) - targets
+            beside = bake_frames.solved_beside(np.arange(len(frames)))
+            gives_way = (baked.ended[beside, c] == STATUSES.index(GAVE_WAY)).any(axis=0)
             for run in still:
-                held = run.start + np.flatnonzero(holds[run])
+                held = run.start + np.flatnonzero(~gives_way[run])
                 strays = np.zeros(len(frames))
                 strays[held] = np.linalg.norm(misses[held] - misses[held[:1]], axis=-1)
                 first, last, frame, row = measuring.span(frames, run, strays)
                 if strays[row] > least:
                     far = float(strays[row])
                     yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
-
-
-def _gives_way(baked: Baked, c: int) -> Mask:
-    """(F,) mask of frames at which a constraint gives way, or does at a solved frame beside."""
-    bake_frames, frames = baked.bake_frames, baked.bake_frames.frames
-    solved, rows = bake_frames.solved_frames, bake_frames.solved_rows
-    after, before = (np.searchsorted(solved, frames, "left"), np.searchsorted(solved, frames, "right") - 1)
-    beside = rows[np.clip((before, after), 0, len(solved) - 1)]
-    return np.asarray((baked.ended[beside, c] == STATUSES.index(GAVE_WAY)).any(axis=0))
 
 
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:

@@ -674,6 +674,23 @@ def test_a_jump_of_a_slide_at_the_ends_of_the_range(bake, verify):
     assert all(each.distance == pytest.approx(0.5, rel=0.02) for each in jumps)
 
 
+def test_a_jump_of_the_root_over_a_locked_leg(bake, channels):
+    """The leg is locked and turns at once about its root, which gives way for the foot by a chord."""
+    rig, turn = rigs.chain(2), math.radians(30.0)
+    root = rig.pose.bones[0]
+    for bone in rig.pose.bones:
+        bone.lock_rotation = (True, True, True)
+        bone.lock_rotation_w = bone.lock_rotations_4d = True
+    for frame, angle in ((1, 0.0), (10, turn)):
+        root.rotation_quaternion = Quaternion((1, 0, 0), angle)
+        root.keyframe_insert("rotation_quaternion", frame=frame)
+    rigs.interpolate(channels.fcurves_of(rig), "CONSTANT")
+    rigs.reach(rig, "bone_1", None, "Foot", kind="PLANT")
+    (jump,) = of(run(bake, rig, 20), "JUMP")
+    assert (jump.frame, jump.bone, jump.constraint) == (10, "bone_0", "Foot")
+    assert jump.distance == pytest.approx(2.0 * math.sin(turn / 2.0), rel=0.02)
+
+
 def test_a_slide_that_follows_its_animation_does_not_jump(bake, channels):
     """The location itself jumps, and the target with it."""
     rig = sliding()
