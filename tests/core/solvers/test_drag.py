@@ -593,7 +593,7 @@ def test_a_symmetric_support_is_cut_from_both_sides():
 
 
 def test_a_support_as_narrow_as_rounding_leaves_the_start():
-    """Seen from above a line of 10 km: two cuts are nearly parallel, and where they meet is rounded by more."""
+    """From above a line of 10 km: two cuts are nearly parallel, and where they meet is rounded by more."""
     corners = [(5966.318359375, -8267.2900390625), (3.519805432006251e-06, 4.878032996202819e-06)]
     corners.append((0.013507243245840073, 0.00849413126707077))
     support = Support(tuple(Vector((x, y, 0.0)) for x, y in corners), softness=1.0)
