@@ -154,12 +154,12 @@ def measured_run(
         print(f"dev.py: no end within {timeout:.0f} s: {' '.join(command)}", file=sys.stderr, flush=True)
         return 124, 0.0
     finally:
-        _end(process)
+        end(process)
         running.discard(process)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it has started."""
     if process.poll() is None:
         if os.name == "posix":
@@ -486,7 +486,7 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
             left.clear()
             _notify(changed)
             for process in list(running):
-                _end(process)
+                end(process)
             raise
     if at_once > 1:
         _print_times(times, time.monotonic() - begun)

@@ -48,10 +48,54 @@ SLOWER = {"bounds": 1.0, "sanitized": 5.0}
 CASE = 10.0  # [s] of the processor that a case of the kernel may take
 REPORT = re.compile("runtime error: .*|AddressSanitizer: .*")
 """First line of a sanitizer's report."""
-STUCK = 180.0  # [s] without a line in the journal: the process is ended, which is a fault
+STUCK = 180.0  # [s] of processors in a case, or by the clock without work; its process is ended: a fault
+WORK = 1.0  # [s] of processors; less is no work, a busy machine leaves more in `STUCK`
 AGAIN = 20  # one of so many seeds is tried in a second process
 SHOWN = 12  # faults that are printed
 FOLDER = ROOT / ".cache/fuzz"
+
+
+def processor_seconds(session: int) -> float:
+    """Processor time of a session: of its processes, and of those that they waited for.
+
+    Seconds of the clock where the system has no /proc.
+    """
+    if not Path("/proc/self/stat").exists():
+        return time.monotonic()
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(words[3]) == session:
+            ticks += sum(map(int, words[11:15]))
+    return float(ticks / os.sysconf("SC_CLK_TCK"))
+
+
+class Pulse:
+    """Processor time that a session uses, by which a case that hangs is told from a busy machine."""
+
+    def __init__(self, session: int) -> None:
+        self.session, self.looked = session, time.monotonic()
+        self.restart()
+
+    def restart(self) -> None:
+        """A case begins or ends."""
+        self.used = self.worked = processor_seconds(self.session)
+        self.since = time.monotonic()
+
+    def hangs(self) -> str:
+        """Why the process is to be ended; or nothing."""
+        now = time.monotonic()
+        if now < self.looked + WORK:
+            return ""
+        self.looked, used = now, processor_seconds(self.session)
+        if used > self.worked + WORK:
+            self.worked, self.since = used, now
+        if used > self.used + STUCK:
+            return f"no end within {STUCK:.0f} s of a processor"
+        return f"no work for {STUCK:.0f} s" if now > self.since + STUCK else ""
 
 
 class Part:
@@ -142,14 +186,15 @@ class Part:
         self, process: subprocess.Popen[bytes], journal: Path, counts: bool
     ) -> tuple[int, str] | None:
         """Read the journal as it grows; the seed at which the process crashed or hung, and which of them."""
-        begun, place, latest = -1, 0, time.monotonic()
+        begun, place, pulse = -1, 0, Pulse(process.pid)
         while True:
             alive = process.poll() is None
             text = journal.read_text(encoding="utf-8")
             lines = text[place : text.rfind("\n") + 1].splitlines()
             place = text.rfind("\n") + 1
+            if lines:
+                pulse.restart()
             for line in map(json.loads, lines):
-                latest = time.monotonic()
                 begun = line.get("begun", -1)
                 if "seed" in line:
                     self._note(line, counts)
@@ -162,10 +207,9 @@ class Part:
                 if code:
                     raise environments.SetupError(f"fuzz {self.name}: see {self.log}")
                 return None
-            if time.monotonic() - latest > STUCK:
-                process.kill()
-                process.wait()
-                return max(begun, 0), f"no end within {STUCK:.0f} s"
+            if words := pulse.hangs():
+                checks.end(process)
+                return max(begun, 0), words
             time.sleep(0.2)
 
     @property

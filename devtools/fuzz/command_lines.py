@@ -23,7 +23,6 @@ from devtools.fuzz import Outcome, contents
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import clip_and_figure, module, printed, saved, tracebacks
 
-TIMEOUT = 120.0  # [s] a command line
 LAST = 300
 """Frame at which a bake that gets a signal ends."""
 EARLIEST = 0.05  # [s] after its start at which a command gets a signal
@@ -214,7 +213,7 @@ def run_signals(seed: int) -> Outcome:
         time.sleep(EARLIEST + part * takes)
         process.send_signal(sent)
         began = time.monotonic()
-        err = process.communicate(timeout=TIMEOUT)[1]
+        err = process.communicate()[1]
         went_on = (time.monotonic() - began) / takes
         faults = wrong_end(sent, process.returncode, err, min(went_on, 1.0 - part))
         faults += [f"{path.name} has changed" for path, old in sources.items() if path.read_bytes() != old]
@@ -279,7 +278,7 @@ def _seconds(kind: str) -> float:
             shutil.copy(path, folder)
         began = time.monotonic()
         process = _command(*_words(kind, folder))
-        said = process.communicate(timeout=TIMEOUT)
+        said = process.communicate()
         assert process.returncode == 0, said
         return time.monotonic() - began
 
@@ -291,7 +290,7 @@ def _wrong_job(folder: Path, words: list[Any]) -> list[str]:
         time.sleep(0.2)
     faults = [f"still there: {each[:200]}" for each in running]
     process = _command(*words)
-    said = process.communicate(timeout=TIMEOUT)[1]
+    said = process.communicate()[1]
     if process.returncode:
         faults.append(f"a second run ends with code {process.returncode}: {said[-200:]}")
     elif not _is_whole(folder / "job/baked/shot.blend"):

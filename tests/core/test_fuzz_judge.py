@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -26,7 +27,8 @@ from ccd_rig.limits.shapes import (
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from devtools.fuzz import angles, core
+from devtools import checks
+from devtools.fuzz import angles, campaign, core
 
 NEAR = 5e-5  # radians: single precision, and Euler angles near gimbal lock
 
@@ -81,3 +83,57 @@ def test_what_was_found_once_stays_mended(seed):
     with warnings.catch_warnings():
         core.prepare()
         assert core.run(seed).faults == []
+
+
+@pytest.fixture
+def worker():
+    """Starts Python in a session, as a case's process; it ends with the test."""
+    started = []
+
+    def start(words):
+        command = [sys.executable, "-c", words]
+        started.append(
+            subprocess.Popen(command, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        )
+        assert started[-1].stdout.readline() == b"ready\n"
+        return started[-1]
+
+    yield start
+    for process in started:
+        checks.end(process)
+        process.communicate()
+
+
+WORKS = "import time\nwhile time.process_time() < 0.3: pass\n"
+
+
+@pytest.mark.parametrize(
+    "started", [WORKS, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', '''{WORKS}'''])\n"]
+)
+def test_what_a_case_has_used_with_all_that_it_starts(worker, started):
+    process = worker(started + "print('ready', flush=True)\ninput()")
+    assert 0.25 <= campaign.processor_seconds(process.pid) < 5.0
+
+
+@pytest.mark.parametrize(
+    ("by_clock", "of_processors", "looks", "told"),
+    [
+        (10.0, 10.0, 19, "no end within 180 s of a processor"),
+        (10.0, 0.01, 19, "no work for 180 s"),
+        (170.0, 2.0, 80, ""),  # a machine that leaves a case 1 % of a processor
+        (10.0, 20.0, 9, ""),
+    ],
+)
+def test_a_case_that_hangs_is_told_from_a_busy_machine(monkeypatch, by_clock, of_processors, looks, told):
+    now = [0.0, 0.0]
+    monkeypatch.setattr(campaign.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(campaign, "processor_seconds", lambda _: now[1])
+    pulse = campaign.Pulse(0)
+    for _ in range(2):  # the second case has all its time
+        said = ""
+        for look in range(looks):
+            assert not said, look
+            now[:] = now[0] + by_clock, now[1] + of_processors
+            said = pulse.hangs()
+        assert said == told
+        pulse.restart()
