@@ -22,6 +22,7 @@ from ccd_rig.goals import (
     centre_of_mass,
 )
 from ccd_rig.kernel import Problem, evaluate_at, set_search
+from ccd_rig.kernel.goals import BEND_RANGE, LEVER
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Skeleton
@@ -201,6 +202,45 @@ def test_slopes_of_poles_near_the_line_are_finite_differences(sine: float, turn:
     for column in range(seen.problem.columns):
         ends = [seen.residual(*seen.moved(column, by))[0] for by in (1e-6, -1e-6)]
         np.testing.assert_allclose(slope[:, column], (ends[0] - ends[1]) / 2e-6, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("turn", [-0.4, 0.9])
+@pytest.mark.parametrize("bend", [0.06, 0.4])
+def test_slopes_of_a_pole_in_its_play_are_those_of_the_whole_angle(bend: float, turn: float) -> None:
+    """The pole asks for nothing there. A bend that is not clear counts less."""
+    skeleton = straight(4)
+    bent = {0: Quaternion((0.9, 0.1, 0.2), 0.4), 2: Quaternion((0.1, 0.2, 0.9), bend)}
+    pose = Pose.rest(skeleton).with_rotations(bent)
+    _, root, middle, _ = (place.translation for place in forward_kinematics(skeleton, pose))
+    line = (tail(skeleton, pose) - root).normalized()
+    across = middle - root - line.dot(middle - root) * line
+    sine = 0.3  # between IN_LINE and OFF_LINE
+    side = sine * (Quaternion(line, turn) @ across.normalized()) + math.sqrt(1.0 - sine * sine) * line
+    target = root + 4.0 * side
+    goals = [PoleGoal("joint1", "joint3", target), PositionGoal("joint3", (1.0, 2.0, 1.0))]
+    seen = Measured(skeleton, goals, pose)
+
+    def whole_angle(rotations: np.ndarray, _: np.ndarray) -> float:
+        heads, turned = [np.zeros(3)], np.array([1.0, 0.0, 0.0, 0.0])
+        for rotation in rotations[0]:
+            turned = product(turned, rotation)
+            heads.append(heads[-1] + rotation_matrix(turned)[:, 1])
+        _, root, middle, last, end = heads
+        line, between, to_pole = end - root, middle + last - 2.0 * root, np.array(target) - root
+        line /= np.linalg.norm(line)
+        between -= line * (line @ between)
+        part = min(float(np.linalg.norm(between)) / (BEND_RANGE * 2.0 * 3.0), 1.0)  # two heads, three bones
+        angle = math.atan2(
+            line @ np.cross(to_pole, between), to_pole @ between - (to_pole @ line) * (line @ between)
+        )
+        return part * part * (3.0 - 2.0 * part) * angle
+
+    values, slope = seen.residual(seen.rotations, seen.translations)
+    assert values[0] == 0.0
+    for column in range(seen.problem.columns):
+        ends = [whole_angle(*seen.moved(column, by)) for by in (1e-6, -1e-6)]
+        expected = LEVER * (ends[0] - ends[1]) / 2e-6
+        np.testing.assert_allclose(slope[0, column], expected, rtol=2e-5, atol=2e-6)
 
 
 def is_at_a_limit(seen: Measured, column: int) -> bool:

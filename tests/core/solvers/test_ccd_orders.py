@@ -17,9 +17,11 @@ from ccd_rig.goals import (
     BalanceGoal,
     DirectionGoal,
     Goal,
+    OrientationGoal,
     PositionGoal,
     centre_of_mass,
 )
+from ccd_rig.kernel.ccd import SMART_GAIN, SMART_THRESHOLD
 from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
 from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus, Sweep
@@ -29,7 +31,13 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
 
-ONE_PASS = {"solver": Solver.CCD, "max_iterations": 1, "restarts": 0, "position_tolerance": 1e-6}
+ONE_PASS = {
+    "solver": Solver.CCD,
+    "max_iterations": 1,
+    "restarts": 0,
+    "position_tolerance": 1e-6,
+    "angle_tolerance": 1e-6,
+}
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 
@@ -106,6 +114,61 @@ def test_a_pass_is_a_step_of_every_joint_in_its_order(sweep: Sweep, seeds: range
     assert compared >= 0.6 * len(seeds)
 
 
+@pytest.mark.parametrize("kind", ["position", "orientation", "direction"])
+@pytest.mark.parametrize("seeds", few_and_all(6, 25))
+def test_a_smart_bounce_goes_back_to_its_start_while_the_error_falls(kind: str, seeds: range) -> None:
+    """After each correction above a threshold, where the square error is a part of what it was by then."""
+    compared = 0
+    for seed in seeds:
+        rng = random.Random(f"{kind} {seed}")
+        skeleton = mixed_chain(rng, 5, 0.4 if kind == "position" else 1.0)
+        start, reachable = legal_pose(skeleton, rng), legal_pose(skeleton, rng)
+        turned = forward_kinematics(skeleton, reachable)[4].rotation
+        goal: Goal = PositionGoal("joint4", tail(skeleton, reachable))
+        if kind == "orientation":
+            goal = OrientationGoal("joint4", turned)
+        elif kind == "direction":
+            goal = DirectionGoal("joint4", X, turned @ Vector(X))
+        pose, visits, at, before = start, 0, 4, -1.0
+        while at >= 0 and visits < 5 * 6 // 2:
+            last, pose = pose, one_step(skeleton, pose, at, goal)
+            error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+            square = error.distance**2 + error.angle**2
+            correction = angle_of(pose.rotations[at] @ last.rotations[at].inverted())
+            back = at < 4 and correction > SMART_THRESHOLD and (before < 0.0 or square < SMART_GAIN * before)
+            at, before, visits = (4, square, visits + 1) if back else (at - 1, before, visits + 1)
+        settings = SolverSettings(sweep=Sweep.SMART_BOUNCE, step_fraction=1.0, **ONE_PASS)
+        result = solve(skeleton, start, [goal], settings)
+        if result.status is SolveStatus.CONVERGED:
+            continue  # the pass ended early
+        compared += visits > 7  # it went back more than once
+        assert result.errors[0].distance == pytest.approx(error.distance, abs=50.0 * FLOAT32), seed
+        assert result.errors[0].angle == pytest.approx(error.angle, abs=50.0 * FLOAT32), seed
+    assert compared > 0.3 * len(seeds)
+
+
+@pytest.mark.parametrize("seeds", few_and_all(20, 100))
+def test_on_a_still_joint_it_makes_no_difference_whether_its_rotation_is_inherited(seeds: range) -> None:
+    """Effectors are carried along in another way, which ends passes at the same ones, but for rounding."""
+    other = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        still = Joint("still", -1, (0.0, 0.0, 0.0), Quaternion(), 1.0, stiffness=1.0)
+        trunk = [replace(joint, parent=i) for i, joint in enumerate(mixed_chain(rng, 4).joints)]
+        arm = [replace(j, name=f"arm{i}", parent=4 + i if i else 2) for i, j in enumerate(trunk[:3])]
+        skeleton = Skeleton([still, *trunk, *arm])
+        start = legal_pose(skeleton, rng).with_rotations({0: Quaternion()})
+        goals = [
+            PositionGoal(name, [rng.uniform(-6.0, 6.0) for _ in range(3)]) for name in ("joint3", "arm2")
+        ]
+        settings = SolverSettings(solver=Solver.CCD, max_iterations=200, restarts=0)
+        inherits = solve(skeleton, start, goals, settings)
+        apart = solve(skeleton.replace({"joint0": {"inherit_rotation": False}}), start, goals, settings)
+        if inherits.iterations != apart.iterations:
+            other.append(f"solve {seed}: {inherits.iterations} and {apart.iterations} passes")
+    assert len(other) <= 0.05 * len(seeds), "\n".join(other)
+
+
 @pytest.mark.parametrize("kind", ["position", "rolling", "direction", "balance"])
 @pytest.mark.parametrize("seeds", few_and_all(6, 16))
 def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str, seeds: range) -> None:
@@ -127,7 +190,7 @@ def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str, seeds: range) ->
         step_by_step = start
         for i in goal.joints(skeleton):
             step_by_step = one_step(skeleton, step_by_step, i, goal)
-        settings = SolverSettings(step_fraction=1.0, angle_tolerance=1e-6, **ONE_PASS)
+        settings = SolverSettings(step_fraction=1.0, **ONE_PASS)
         result = solve(skeleton, start, [goal], settings)
         if result.status is SolveStatus.CONVERGED:
             continue  # the pass ended early
