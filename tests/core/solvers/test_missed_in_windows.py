@@ -7,9 +7,11 @@ import random
 from dataclasses import replace
 
 import pytest
+from chains import legal_pose, straight, tail
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PositionGoal
+from ccd_rig.limits.shapes import Hinge
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton, Slide
 from ccd_rig.skeleton.kinematics import forward_kinematics
@@ -72,3 +74,27 @@ def test_few_steps_of_newton_find_it(extension: float) -> None:
     solved = search.solve(*start, stored_targets(wanted), start, settles=True)
     assert solved.distances[0] == pytest.approx([0.0, BEYOND], abs=1e-6)
     assert solved.steps[0] < 60
+
+
+@pytest.mark.parametrize("seed", [2, 32, 43, 61, 63, 66])
+def test_a_window_that_leaves_the_nearest_pose_room_keeps_nothing_from_it(seed: int) -> None:
+    """Hinges fall short of a target; of such chains half stay on the other side of a window in between."""
+    rng = random.Random(seed)
+    count = rng.randrange(3, 6)
+    skeleton = Skeleton(
+        replace(
+            joint,
+            limit=Hinge(
+                [rng.gauss(0.0, 1.0) for _ in range(3)], -rng.uniform(0.1, 1.2), rng.uniform(0.1, 1.2)
+            ),
+        )
+        for joint in straight(count).joints
+    )
+    start = legal_pose(skeleton, rng)
+    goal = PositionGoal(f"joint{count - 1}", [rng.uniform(-3.0, 3.0) for _ in range(3)])
+    settings = SolverSettings(max_iterations=200, restarts=0)
+    without = solve(skeleton, start, [goal], settings, reference=start)
+    window = 1.001 * tail(skeleton, without.pose).length / count
+    assert without.status is SolveStatus.OPTIMAL and tail(skeleton, start).length < window * count
+    within = solve(skeleton, start, [replace(goal, max_extension=window)], settings, reference=start)
+    assert within.errors[0].distance == pytest.approx(without.errors[0].distance, abs=2e-5)

@@ -12,11 +12,12 @@ from goal_solves import meet
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PositionGoal
-from ccd_rig.settings import SolveStatus
+from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.problem_tables import measure
+from ccd_rig.solvers.solve import solve
 
 UP = Quaternion((1.0, 0.0, 0.0), math.pi / 2.0)
 Z = Vector((0.0, 0.0, 1.0))
@@ -133,6 +134,28 @@ def test_weights_shift_the_miss(gap):
     left, right = (error.distance for error in result.errors)
     assert left == pytest.approx(gap / 5.0, abs=0.02)
     assert right == pytest.approx(4.0 * gap / 5.0, abs=0.02)
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1e-6])
+def test_goals_that_share_no_joint_are_met_alike_at_any_weights(weight):
+    """In as many iterations, but for a tenth; with a reference in the same pose."""
+    skeleton, counts = two_arms().replace({f"trunk{i}": {"stiffness": 1.0} for i in range(3)}), [0, 0]
+    for seed in range(8):
+        rng = random.Random(seed)
+        wanted = bent(skeleton, rng, trunk=0.0, branch=60.0)
+        reference = bent(skeleton, rng, trunk=0.0, branch=30.0) if seed % 2 else None
+        start, poses = reference or Pose.rest(skeleton), []
+        for n, each in enumerate((1.0, weight)):
+            goals = [PositionGoal("left3", tail(skeleton, wanted, "left3"))]
+            goals.append(PositionGoal("right3", tail(skeleton, wanted, "right3"), weight=each))
+            result = solve(skeleton, start, goals, SolverSettings(max_iterations=200), reference=reference)
+            assert result.status is SolveStatus.CONVERGED
+            poses.append(result.pose.rotations)
+            counts[n] += result.iterations
+        if reference:
+            turns = [a.rotation_difference(b).angle for a, b in zip(*poses, strict=True)]
+            assert max(turns) <= 1e-3, seed
+    assert counts[1] <= 1.1 * counts[0]
 
 
 @pytest.mark.parametrize(("first", "second"), itertools.permutations(("left3", "right3")))
