@@ -120,6 +120,22 @@ def test_in_place_feet_held_along_the_ground_alone_never_lift_the_body(ext, bake
     assert "tips" not in report.summary()
 
 
+def test_feet_stand_far_within_a_coarse_tolerance(ext, bake):
+    """A tenth of it to either side: errors of frames that are side by side are a slide."""
+    rig = walks.walk(ext, 2)
+    frames = range(1, 2 * walks.PERIOD + 2)
+    select(ext, rig, "toe.L", "toe.R")
+    bpy.ops.ccd_rig.feet_plant()
+    solver, coarse = rig.ccd_rig.solver, 0.01
+    rig.ccd_rig.body, solver.solver, solver.position_tolerance = "WALK_ON", "CCD", coarse
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, frames[-1]))
+    feet = walks.heads(rig, ["toe.L", "toe.R"], frames)
+    for k, row in enumerate(rig.ccd_rig.constraints):
+        for span in runs(row, frames):
+            stand = feet[span[0] - 1 : span[-1], k, :2]
+            assert np.linalg.norm(stand[:, None] - stand, axis=2).max() < 2.0 * 0.1 * coarse
+
+
 @pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
 @pytest.mark.parametrize("part", ["plant_ground", "plant_height", "plant_rotation"])
 def test_each_part_is_held_alone(bake, part, solver):
