@@ -76,6 +76,14 @@ def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
     return figure_of(armature_object).roles
 
 
+def side_of(armature_object: bpy.types.Object, name: str) -> Side:
+    """Return the side of a bone: by its name, or else by its role."""
+    if side := words.read(name).side:
+        return side
+    role = roles_of(armature_object).get(name)
+    return Side.MIDDLE if role is None else role.side
+
+
 def partner_in(figure: Figure, names: Collection[str], name: str) -> str:
     """Return the bone on the other side: by role, or else by name; empty if missing.
 
