@@ -132,10 +132,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         from ..ccd_rig.blender import set_up
-        from ..ccd_rig.blender.viewport.sketch import dialog_roles
+        from ..ccd_rig.blender.viewport.sketch import dialog_roles, left_roles
 
         rig = active_rig(context)
         dialog_roles.pop(rig.name, None)
+        left_roles.discard(rig.name)
         command.redraw_views(context)
         self.asks = False
         chosen = [group for group in Group if getattr(self, group)]
