@@ -10,7 +10,9 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.armature_data import is_live
 from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import HIDDEN, ONCE
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.json_text import printable
@@ -18,6 +20,7 @@ from . import command
 from .command import Command, selected_bones
 
 if TYPE_CHECKING:
+    from ..ccd_rig.blender.bake.target_motion import MetTargets
     from ..ccd_rig.blender.drag.session import Session
 
 PRECISE = 0.1
@@ -34,7 +37,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
     bl_label = "Drag Bones"
     bl_description = (
         "Pull the selected bones: their chains follow inside limits and comfort. Pinned bones stay, and "
-        "nothing but the pose changes"
+        "targets that the pose meets go along with their bones"
     )
     bl_options = {"REGISTER", "UNDO", "BLOCKING"}
 
@@ -63,6 +66,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         if not self.names:
             self._take_selected(context)
+        self._met = _met_targets(context)
         session = self._session(context)
         session.move(self.value)
         self._finish(context, session)
@@ -80,6 +84,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         if self.pick:
             self.along = place_on(*_ends(context.active_pose_bone), ray_at(context, self._at))
         self._take_selected(context)
+        self._met = _met_targets(context)
         try:
             self._drag = self._session(context)
         except CCDRigError as error:
@@ -164,8 +169,19 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
     def _finish(self, context: bpy.types.Context, session: Session) -> None:
         from ..ccd_rig.blender.keys import auto_keys
 
-        if refusal := auto_keys.insert(context, session.written()):
+        moved, still = session.written(), list[str]()
+        if moved and self._met is not None:
+            context.view_layer.update()
+            try:
+                targets, still = self._met.follow(context.evaluated_depsgraph_get())
+                moved += targets
+            except RigError as error:
+                self.tell("WARNING", f"The targets stay where they are. {error}")
+        if refusal := auto_keys.insert(context, moved):
             self.tell("WARNING", refusal)
+        if still:
+            words = "no empty and no control bone, so it stays where it is"
+            self.tell("WARNING", f"The target of {named(still)} is {words}")
         if session.far_pins:
             self.tell("INFO", _far(session))
         rigs = {bone.id_data.name for bone in context.selected_pose_bones or ()}
@@ -231,6 +247,23 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         context.area.header_text_set(None)
         context.workspace.status_text_set(None)
         context.area.tag_redraw()
+
+
+def _met_targets(context: bpy.types.Context) -> MetTargets | None:
+    """Targets that the pose of the active armature meets; None without any, and where Live goes by them."""
+    from ..ccd_rig.blender import checks
+    from ..ccd_rig.blender.bake.target_motion import MetTargets
+    from ..ccd_rig.solvers.stepping import result_of
+
+    rig = context.object
+    if not rig.is_property_set("ccd_rig") or is_live(rig) or command.none_enabled(context):
+        return None
+    try:
+        ready = result_of(checks.require(rig, context.scene, keyed=False))
+        depsgraph = context.evaluated_depsgraph_get()
+        return MetTargets.of(depsgraph, rig, ready.constraints, solver_settings(rig))
+    except CCDRigError:  # nothing follows targets that cannot be solved; whoever solves them says why
+        return None
 
 
 def _far(session: Session) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Set-up of a rig: as a recognised figure, from Blender's IK, or from a file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
+from ..ccd_rig.errors import RigError
 from . import command
 from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
@@ -101,11 +103,15 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         return self.ask(context) if place is None else self.ask_at(context, event, place)
 
     def check(self, context: bpy.types.Context) -> bool:
-        """Show the present roles of the dialog in the viewport, after each change."""
+        """Show the present roles of the dialog in the viewport, and boxes of their parts, at each change."""
+        from ..ccd_rig.blender import set_up
         from ..ccd_rig.blender.viewport.sketch import dialog_roles
 
         if self.asks:
             dialog_roles[self.figure] = {item.name: item.role for item in self.roles}
+            with suppress(RigError):  # a role that is none yet: boxes stay, and OK says what is wrong
+                changes = _changed(self.roles, self.listed)
+                self.recognised = set_up.groups_with(active_rig(context), changes)
             command.redraw_views(context)
         return True
 
@@ -126,10 +132,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         from ..ccd_rig.blender import set_up
-        from ..ccd_rig.blender.viewport.sketch import dialog_roles
+        from ..ccd_rig.blender.viewport.sketch import dialog_roles, left_roles
 
         rig = active_rig(context)
         dialog_roles.pop(rig.name, None)
+        left_roles.discard(rig.name)
         command.redraw_views(context)
         self.asks = False
         chosen = [group for group in Group if getattr(self, group)]
@@ -140,7 +147,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
             self.turn_hands,
             Ranges(self.ranges),
             self.plant,
-            roles={item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)},
+            roles=_changed(self.roles, self.listed),
             control_bones=self.control_bones,
         )
         result = set_up.set_up(context, rig, choices)
@@ -170,6 +177,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         rows = 10 if self.asks else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
         draw_lines(layout, self.messages)
+
+
+def _changed(roles: Iterable[Any], listed: Mapping[str, str]) -> dict[str, str]:
+    """Roles in a list that are not the recognised ones, by bone."""
+    return {item.name: item.role for item in roles if item.role != listed.get(item.name)}
 
 
 def _beside(context: bpy.types.Context, rig: bpy.types.Object) -> tuple[int, int] | None:

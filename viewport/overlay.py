@@ -97,9 +97,9 @@ def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
 
 
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
-    """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command."""
+    """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command or a handle."""
     from ..ccd_rig.blender.figures.role import read_role
-    from ..ccd_rig.blender.viewport.sketch import dialog_roles
+    from ..ccd_rig.blender.viewport.sketch import dialog_roles, left_roles
 
     if rig.name in dialog_roles:
         return {
@@ -110,6 +110,8 @@ def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str
     commands = context.window_manager.operators
     last = commands[-1] if len(commands) else None
     if last is None or last.bl_idname != SET_UP or last.properties.figure != rig.name:
+        return {}
+    if rig.name in left_roles:
         return {}
     roles = {item.name: read_role(item.role) for item in last.properties.roles}
     return {name: role for name, role in roles.items() if role is not None}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Handles of targets and poles in Pose Mode: a drag moves a target, its ring turns it, a click activates it.
+"""Handles of targets and poles in Pose Mode: a drag moves a target, its ring turns it.
+
+Both activate its constraint, and so does a click.
 
 A single gizmo draws all handles of a view. It is placed on the screen, not in space, and Blender tests such
 gizmos first: a target's handle is preferred to a limit's behind it.
@@ -116,12 +118,14 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         from ..ccd_rig.blender.viewport.constraints import Grip
+        from ..ccd_rig.blender.viewport.sketch import left_roles
 
         self.grabbed = self.pointed
         if self.grabbed is None or self.grabbed.place >= len(self.marks):
             return {"CANCELLED"}
         mark = self.marks[self.grabbed.place]
         rig = shown_rig(context)
+        left_roles.add(rig.name)
         self.grip = Grip(rig.ccd_rig.constraints[mark.row], mark.target, mark.point, mark.is_pole)
         self.extends = bool(event.shift)
         self.start = self.last = Vector((event.mouse_region_x, event.mouse_region_y))
@@ -161,13 +165,14 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         changed, is_ring = grip.changed(), self.grabbed.is_ring
         if cancel:
             grip.restore()
-        elif changed:
-            if refusal := auto_keys.insert(context, changed):
-                _tell(context, refusal)
-            bpy.ops.ed.undo_push(message=translated("Rotate Target" if is_ring else "Move Target"))
-        elif (self.last - self.start).length <= STILL:
+        elif changed or (self.last - self.start).length <= STILL:
+            step = translated("Select Target")
+            if changed:
+                step = translated("Rotate Target" if is_ring else "Move Target")
+                if refusal := auto_keys.insert(context, changed):
+                    _tell(context, refusal)
             choose(context, self.marks[self.grabbed.place], self.extends)
-            bpy.ops.ed.undo_push(message=translated("Select Target"))
+            bpy.ops.ed.undo_push(message=step)
 
     def _move(self, context: bpy.types.Context, snaps: bool) -> str:
         """Move the grabbed target with the pointer; returns the header's words."""

@@ -550,11 +550,12 @@ def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str
     )
 
 
-def unknown_bones(
-    armature_object: bpy.types.Object, figure: Figure, planned: Sequence[PlannedRow]
-) -> list[str]:
-    """Return notes of missing groups, and of rows of bones without a role."""
-    groups = {row.group for row in planned}
+def unknown_bones(armature_object: bpy.types.Object, figure: Figure, groups: Collection[Group]) -> list[str]:
+    """Return notes of missing groups, and of rows of bones without a role.
+
+    Args:
+        groups: of the figure with the roles that were recognised, and with those that it has.
+    """
     missing = [group for group in WANTED.get(figure.kind, ()) if group not in groups]
     notes = [f"Not recognised: {', '.join(missing)}"] if missing else []
     if figure.family != RIGIFY:
@@ -593,11 +594,25 @@ class Guess:
         return f"No name tells the role of {named(self.unsure)}: see whether the colours in the viewport fit"
 
 
+def groups_of(figure: Figure, bones: Sequence[RestBone]) -> tuple[Group, ...]:
+    """Return the groups of a figure that can be set up; arguments as of `planned_rows`."""
+    return tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))
+
+
+def groups_with(armature_object: bpy.types.Object, changes: Mapping[str, str]) -> tuple[Group, ...]:
+    """Return the groups of an armature's figure with other roles, as of `recognition.with_roles`."""
+    bones = recognition.rest_bones(armature_object)
+    figure = recognition.with_roles(
+        recognition.figure_of(armature_object), [bone.name for bone in bones], changes
+    )
+    return groups_of(figure, bones)
+
+
 def guess(armature_object: bpy.types.Object) -> Guess:
     """Recognise an armature; nothing is made."""
     bones = recognition.rest_bones(armature_object)
     figure = recognition.recognise(bones, rigify.is_generated(armature_object.data))
-    groups = tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))
+    groups = groups_of(figure, bones)
     listed = figure.roles if figure.family == RIGIFY else [bone.name for bone in bones]
     unsure = recognition.untold(figure, bones) if groups else ()
     return Guess({name: _role_words(figure, name) for name in listed}, groups, unsure)
@@ -616,9 +631,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if not planned:
         raise RigError(refusal(armature_object, bones))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
-    result = SetUpResult(
-        figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier
-    )
+    result = SetUpResult(figure.kind, figure.family, groups_of(figure, bones), carrier)
     controls = {**recognised.roles, **figure.roles}
     listed = controls if figure.family == RIGIFY else [bone.name for bone in bones]
     result.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
@@ -651,7 +664,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
             )
     armature_object.ccd_rig.body_helps = True
-    result.notes += unknown_bones(armature_object, figure, planned)
+    known = groups_of(recognised, bones)  # what the user has taken away was recognised
+    result.notes += unknown_bones(armature_object, figure, (*known, *result.available))
     return result
 
 

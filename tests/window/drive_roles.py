@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from drive import PACKAGE, REDRAW, install, note, photograph, sh, start, view
 from drive_figures import frame_view
 from drive_rigs import cat, empty_scene, metarig
+from drive_viewport import screen
 
 SHOWN = 3 * REDRAW
 
@@ -74,6 +75,13 @@ def way() -> Iterator[float]:
     yield SHOWN
     photograph("made")
     seen("return", rig)
+    x, y = screen(rig.ccd_rig.constraints[0].target.matrix_world.translation)
+    for step in (("mousemove", x - 40, y), ("mousemove", x, y), ("mousedown", 1), ("mousemove", x + 30, y)):
+        sh("xdotool", *step)
+        yield REDRAW
+    photograph("dragging")
+    sh("xdotool", "mouseup", 1)
+    yield REDRAW
     bpy.ops.object.mode_set(mode="OBJECT")
     empty_scene()
     sure = metarig("Basic.basic_human")

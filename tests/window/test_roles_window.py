@@ -28,6 +28,12 @@ def test_bones_have_the_colours_of_their_roles_as_long_as_the_dialog_is_open(vis
     assert pixels("escaped", LEG) < 30
 
 
+def test_a_handle_that_is_dragged_ends_the_colours_of_roles(visit):
+    """They lay over the figure until another command, and dragging a handle is none."""
+    assert pixels("made", LEG) > 300
+    assert pixels("dragging", LEG) < 30
+
+
 def test_the_dialog_stands_beside_the_figure_though_the_pointer_is_on_it(visit):
     """It covered the bones whose colours it asks to compare."""
     assert pixels("asked", HEAD) > 30

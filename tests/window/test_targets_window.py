@@ -30,6 +30,12 @@ def test_a_drag_is_one_step_of_undo(visit):
     assert place(visit, "cancel") == pytest.approx(before, abs=1e-5)
 
 
+def test_a_drag_activates_its_constraint_within_the_step_of_undo(visit):
+    """The list showed another constraint than the one that was dragged."""
+    steps = ("before", "move", "undo", "redo", "cancel", "along_z")
+    assert [saw(visit, step)["active"] for step in steps] == [1, 0, 1, 0, 1, 0]
+
+
 def test_axes_grid_and_precision(visit):
     x, y, z = place(visit, "before")
     assert place(visit, "along_z") == pytest.approx([x, y, z + 0.3], abs=PIXEL)

@@ -11,7 +11,7 @@ the constraint's Offset Space.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -109,10 +109,91 @@ def match(
                 moved.append((each.owner, channel))
             depsgraph.update()  # children follow later
         arrived = evaluation.current(depsgraph, armature_object, constraints)[0]
-        scale = float(np.abs(np.array(arrived.matrix_world.to_3x3())).max())
-        _require_there(constraints, (arrived.targets, wanted), scale, solver, "")
+        _require_there(constraints, (arrived.targets, wanted), _scale(arrived.matrix_world), solver, "")
         undo.pop_all()
     return moved
+
+
+class MetTargets(NamedTuple):
+    """Targets and poles that a pose meets, before the pose is changed."""
+
+    armature_object: bpy.types.Object
+    solver: SolverSettings  # with the tolerances for targets
+    places: Mapping[str, TargetSample]  # {constraint: its target, in armature space}
+    constraints: tuple[Constraint, ...]  # of the armature, met or not
+
+    @classmethod
+    def of(
+        cls,
+        depsgraph: bpy.types.Depsgraph,
+        armature_object: bpy.types.Object,
+        constraints: Sequence[Constraint],
+        solver: SolverSettings,
+    ) -> MetTargets:
+        """Find those of the present pose; a centre of mass has no bone that takes its target along."""
+        reaching = tuple(each for each in constraints if each.target and not each.kind.balances)
+        if not reaching:
+            return cls(armature_object, solver, {}, ())
+        sample = evaluation.current(depsgraph, armature_object, reaching)[0]
+        places = zip(reaching, met_targets(sample, reaching), _are_met(sample, reaching, solver), strict=True)
+        met = {constraint.name: place for constraint, place, is_met in places if is_met}
+        return cls(armature_object, solver, met, reaching)
+
+    def follow(self, depsgraph: bpy.types.Depsgraph) -> tuple[list[tuple[Any, str]], list[str]]:
+        """Match those whose bones have moved away, and those that hang on such a target.
+
+        Targets that were away from their bones stay, and so do objects that are more than a handle.
+
+        Returns:
+            As `match`, and the constraints of such objects.
+
+        Raises:
+            RigError: as `match`.
+        """
+        if not self.places:
+            return [], []
+        sample = evaluation.current(depsgraph, self.armature_object, self.constraints)[0]
+        scale = _scale(sample.matrix_world)
+        places = met_targets(sample, self.constraints)
+        are_met = _are_met(sample, self.constraints, self.solver)
+        left, still = list[Constraint](), list[Constraint]()
+        for constraint, place, is_met in zip(self.constraints, places, are_met, strict=True):
+            before = self.places.get(constraint.name)
+            if is_met:
+                still.append(constraint)
+            elif before is not None and _differ(constraint, before, place, scale, self.solver):
+                left.append(constraint)
+        others = [each.name for each in left if not _is_handle(each)]
+        left = [each for each in left if _is_handle(each)]
+        if not left:
+            return [], others
+        moved = {(each.obj, each.bone) for each in _placed(self.armature_object, left)}
+        left += [each for each in still if any(_hangs_on(*ref, moved) for ref in _refs(each))]
+        return match(depsgraph, self.armature_object, left, self.solver), others
+
+
+def _refs(constraint: Constraint) -> list[tuple[bpy.types.Object, str]]:
+    """Target and pole of a constraint: objects, each with the name of a bone or empty."""
+    target = target_object(constraint), constraint.target_bone
+    pole = pole_object(constraint), constraint.pole_bone
+    return [(obj, bone) for obj, bone in (target, pole) if obj is not None]
+
+
+def _is_handle(constraint: Constraint) -> bool:
+    """Whether target and pole are empties, or bones that deform nothing."""
+    return all(
+        not obj.pose.bones[bone].bone.use_deform if bone else obj.type == "EMPTY"
+        for obj, bone in _refs(constraint)
+    )
+
+
+def _hangs_on(obj: bpy.types.Object, bone: str, carriers: Collection[tuple[bpy.types.Object, str]]) -> bool:
+    """Whether an object or a bone is below one of several."""
+    above = [(obj, each.name) for each in obj.pose.bones[bone].parent_recursive] if bone else []
+    parent = (obj, "") if bone else (obj.parent, obj.parent_bone)
+    if any(each in carriers for each in above):
+        return True
+    return parent[0] is not None and (parent in carriers or _hangs_on(*parent, carriers))
 
 
 def key_targets(
@@ -156,9 +237,8 @@ def key_targets(
         writer.write_in_place(each.obj, keys, undo, time)
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame, (wanted, world) in zip(frames, samples, strict=True):
-            scale = float(np.abs(np.array(world.to_3x3())).max())
             arrived = sample_at(frame).targets, wanted
-            _require_there(constraints, arrived, scale, solver, f" at frame {frame:.7g}")
+            _require_there(constraints, arrived, _scale(world), solver, f" at frame {frame:.7g}")
     return len(placed)
 
 
@@ -286,6 +366,36 @@ def _values(
     return values_between(placed.owner.rotation_mode, rotations, previous, later)
 
 
+def _scale(world: Matrix) -> float:
+    """Largest factor from lengths in armature space to the world."""
+    return float(np.abs(np.array(world.to_3x3())).max())
+
+
+def _differ(
+    constraint: Constraint, one: TargetSample, other: TargetSample, scale: float, solver: SolverSettings
+) -> bool:
+    """Whether two targets of a constraint, or their poles, differ by more than the tolerances."""
+    if not _is_same(constraint, one, other, scale, solver):
+        return True
+    if one.pole is None or other.pole is None:
+        return False
+    return scale * (one.pole - other.pole).length > solver.position_tolerance
+
+
+def _is_same(
+    constraint: Constraint, one: TargetSample, other: TargetSample, scale: float, solver: SolverSettings
+) -> bool:
+    """Whether two targets of a constraint, in armature space, are the same within tolerances."""
+    if constraint.use_position and scale * (one.point - other.point).length > solver.position_tolerance:
+        return False
+    if one.direction is not None and other.direction is not None:
+        return one.direction.angle(other.direction) <= solver.angle_tolerance
+    if one.rotation is None or other.rotation is None:
+        return True
+    angle = one.rotation.rotation_difference(other.rotation).angle
+    return min(angle, 2.0 * np.pi - angle) <= solver.angle_tolerance
+
+
 def _require_there(
     constraints: Sequence[Constraint],
     targets: tuple[Sequence[TargetSample], Sequence[TargetSample]],
@@ -295,14 +405,7 @@ def _require_there(
 ) -> None:
     """Refuse targets that drivers, locks or other constraints keep from their places."""
     for constraint, arrived, wanted in zip(constraints, *targets, strict=True):
-        if not constraint.target:
-            continue
-        far = scale * (arrived.point - wanted.point).length if constraint.use_position else 0.0
-        turn = 0.0
-        if arrived.rotation is not None and wanted.rotation is not None:
-            angle = arrived.rotation.rotation_difference(wanted.rotation).angle
-            turn = min(angle, 2.0 * np.pi - angle)
-        if far > solver.position_tolerance or turn > solver.angle_tolerance:
+        if constraint.target and not _is_same(constraint, arrived, wanted, scale, solver):
             raise RigError(
                 f"Constraint '{constraint.name}': its target '{constraint.target}' cannot be put where the "
                 f"bone is{when}: look for drivers, locks, or another constraint with the same target"
@@ -545,14 +648,48 @@ def _met_pole(
     skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: Vector
 ) -> Vector:
     """A pole on the side of the bend, at its present distance from the line, or half the line's length."""
-    goal = pole_goal(skeleton, constraint, present)
-    heads, end, axis, scale = goal.placed(skeleton, transforms)
-    bend = chain_bend(heads, end, axis, scale)
-    if bend.length <= POLE_NOISE * scale:
+    sides = _PoleSides.of(skeleton, transforms, constraint, present)
+    if sides is None:
         return present
-    line = end - heads[0]
-    along = line.normalized()
-    side = present - heads[0]
-    away = (side - along * side.dot(along)).length
-    side = Quaternion(along, -goal.angle) @ (bend - along * bend.dot(along))
-    return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)
+    away = max(sides.pole.length, 0.5 * sides.line.length)
+    return sides.start + 0.5 * sides.line + sides.bend.normalized() * away
+
+
+class _PoleSides(NamedTuple):
+    """Sides of a chain's bend and of its pole, across the line to the chain's end, in armature space."""
+
+    start: Vector  # of the line
+    line: Vector
+    bend: Vector  # with the Pole Angle
+    pole: Vector
+
+    @classmethod
+    def of(
+        cls, skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, pole: Vector
+    ) -> _PoleSides | None:
+        """Measure them; None without a clear bend."""
+        goal = pole_goal(skeleton, constraint, pole)
+        heads, end, axis, scale = goal.placed(skeleton, transforms)
+        bend = chain_bend(heads, end, axis, scale)
+        if bend.length <= POLE_NOISE * scale:
+            return None
+        line = end - heads[0]
+        along = line.normalized()
+        side = pole - heads[0]
+        across = Quaternion(along, -goal.angle) @ (bend - along * bend.dot(along))
+        return cls(heads[0], line, across, side - along * side.dot(along))
+
+
+def _are_met(sample: FrameSample, constraints: Sequence[Constraint], solver: SolverSettings) -> list[bool]:
+    """Whether the base pose of a frame meets the target and pole of each constraint."""
+    skeleton, scale = sample.reading.skeleton, _scale(sample.matrix_world)
+    transforms = forward_kinematics(skeleton, sample.reading.pose)
+    met = []
+    wanted = met_targets(sample, constraints)
+    for constraint, present, place in zip(constraints, sample.targets, wanted, strict=True):
+        is_met = _is_same(constraint, present, place, scale, solver)
+        if is_met and present.pole is not None:
+            sides = _PoleSides.of(skeleton, transforms, present.settings_of(constraint), present.pole)
+            is_met = sides is None or sides.bend.angle(sides.pole, 0.0) <= solver.angle_tolerance
+        met.append(is_met)
+    return met

@@ -2,7 +2,7 @@
 """A drag of an armature's bones, from the press to its end: controls, chains, pins, solve and channels.
 
 The pose at the press is read once, and every update solves from it: the result depends on the pointer's
-place, not on its path. A drag adds no constraint and no target, and keys by Auto Keying alone.
+place, not on its path. A session adds no constraint, moves no target and sets no key.
 
 Limbs that hang on a body by constraints, as generated rigs have them, are joined to one skeleton with it. A
 limb by FK is turned by its controls. A limb by IK is turned by Blender: its joints are solved with the

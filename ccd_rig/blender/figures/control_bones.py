@@ -22,6 +22,8 @@ from ..keys import channels
 
 MADE = "ccd_rig_target"
 """Custom property of objects and bones that were made as targets, and of their collections."""
+SIDE = "ccd_rig_side"
+"""Custom property of these objects and bones: the side of the bone that reaches for them, see `Side`."""
 SHAPE = "ccd_rig_shape"
 """Custom property of custom shape objects; its value is the name of the shape."""
 COLLECTION = "Targets"
@@ -87,7 +89,7 @@ def make(
             added.tail = (0.0, new.length, 0.0)
             added.matrix = new.rest
             added.use_deform = False
-            added[MADE] = True
+            added[MADE], added[SIDE] = True, str(new.side)
             parent = names[new.parent] if isinstance(new.parent, int) else new.parent
             added.parent = bones[parent] if parent else None
             names.append(added.name)

@@ -76,6 +76,14 @@ def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
     return figure_of(armature_object).roles
 
 
+def side_of(armature_object: bpy.types.Object, name: str) -> Side:
+    """Return the side of a bone: by its name, or else by its role."""
+    if side := words.read(name).side:
+        return side
+    role = roles_of(armature_object).get(name)
+    return Side.MIDDLE if role is None else role.side
+
+
 def partner_in(figure: Figure, names: Collection[str], name: str) -> str:
     """Return the bone on the other side: by role, or else by name; empty if missing.
 
@@ -175,7 +183,7 @@ def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:
 
 
 def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
-    """Change roles of a figure's bones. The former bones of these roles lose them.
+    """Change roles of a figure's bones. The former bones of these roles lose them; limbs tell the kind.
 
     Args:
         changes: {bone: words of its role}; empty words remove its role.
@@ -203,7 +211,20 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
         for name, role in figure.roles.items()
         if role not in wanted.values() and name not in wanted and changes.get(name, role.words())
     }
-    return replace(figure, roles=left | wanted)
+    roles = left | wanted
+    return replace(figure, kind=_kind_by_limbs(figure.kind, roles), roles=roles)
+
+
+def _kind_by_limbs(kind: Kind, roles: Mapping[str, Role]) -> Kind:
+    """Return the kind of a figure on two or four legs by its limbs, and others unchanged."""
+    parts = {role.part for role in roles.values()}
+    if kind not in (Kind.HUMAN, Kind.BIPED, Kind.BIRD, Kind.QUADRUPED):
+        return kind
+    if not parts.isdisjoint(FRONT_PARTS):
+        return Kind.QUADRUPED
+    if parts.isdisjoint(ARM_PARTS[1:4]):  # a wing has a shoulder and fingers too
+        return Kind.BIRD if Part.WING in parts else kind
+    return kind if kind is Kind.HUMAN else Kind.BIPED
 
 
 def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:

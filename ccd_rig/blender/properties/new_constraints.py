@@ -15,9 +15,9 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
-from ..figures import control_bones, recognition, rigify, words
-from ..figures.control_bones import MADE
-from ..figures.role import CLAVICLE_MOBILITY, Part
+from ..figures import control_bones, recognition, rigify
+from ..figures.control_bones import MADE, SIDE
+from ..figures.role import CLAVICLE_MOBILITY, Part, Side
 from ..keys import channels
 from ..rig.rotation_modes import rotation_channel, set_rotation
 from . import constraint_list
@@ -295,6 +295,12 @@ class Target(NamedTuple):
         """The pose bone or the object, whichever has the channels."""
         return self.obj.pose.bones[self.bone] if self.bone else self.obj
 
+    @property
+    def side(self) -> Side | None:
+        """Side of the bone that it was made for; None if it was not made here."""
+        stored = (self.owner.bone if self.bone else self.obj).get(SIDE)
+        return next((side for side in Side if side == stored), None)
+
 
 @dataclass(frozen=True)
 class NewTarget:
@@ -306,7 +312,7 @@ class NewTarget:
     # Of an empty, world; control bones have the rotation of the tip, poles none.
     rotation: Quaternion | None = None
     shape: Literal["SPHERE", "CUBE", "PLAIN_AXES"] = "SPHERE"  # display type of an empty
-    side: str | None = None  # "L", "R" or empty; None: side in the tip's name
+    side: str | None = None  # "L", "R" or empty; None: that of the tip
     beside: str = ""  # bone relative to which it has the same place at rest as now; empty: the tip
     carrier: Target | int | None = None  # parent: a target, or the index of an earlier new one
 
@@ -333,9 +339,8 @@ def make_targets(
     targets: list[Target] = []
     collection = _collection(context, owner)
     for new in new_targets:
-        empty = new_target(context, owner, new.name, new.tip, collection)
+        empty = new_target(context, owner, new.name, new.tip, collection, new.side)
         empty.empty_display_type = new.shape
-        empty.color[:] = COLOURS[_side(new)]
         empty.matrix_world = Matrix.LocRotScale(new.point, new.rotation, None)
         carrier = targets[new.carrier] if isinstance(new.carrier, int) else new.carrier
         if carrier is not None:
@@ -350,15 +355,22 @@ def new_target(
     name: str,
     tip: str,
     collection: bpy.types.Collection | None = None,
+    side: str | None = None,
 ) -> bpy.types.Object:
-    """Return a new empty, sized and coloured for a bone, in a collection; None: that of the rig's targets."""
+    """Return a new empty, sized and coloured for a bone.
+
+    Args:
+        collection: gets it; None: that of the rig's targets.
+        side: "L", "R" or empty; None: that of the bone.
+    """
     empty = bpy.data.objects.new(name, None)
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     empty.empty_display_type = "SPHERE"
     empty.empty_display_size = _size(owner, evaluated, tip)
     empty.show_in_front = True
-    empty.color[:] = COLOURS[words.read(tip).side]
-    empty[MADE] = True
+    side = recognition.side_of(owner, tip) if side is None else side
+    empty.color[:] = COLOURS[side]
+    empty[MADE], empty[SIDE] = True, str(side)
     (collection or _collection(context, owner)).objects.link(empty)
     return empty
 
@@ -434,7 +446,7 @@ def _make_bones(
         new_bones.append(
             control_bones.ControlBone(
                 new.name,
-                _side(new),
+                recognition.side_of(owner, new.tip) if new.side is None else new.side,
                 new.shape,
                 _size(owner, evaluated, new.tip) / scale,
                 Matrix.LocRotScale(at_rest, rotations[0], None),
@@ -492,10 +504,6 @@ def _size(owner: bpy.types.Object, evaluated: bpy.types.Object, tip: str) -> flo
     axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip].vector)
     size = max(Vector(owner.dimensions).length, 1e-3 / LEAST_SIZE)
     return min(max(EMPTY_SIZE * axis.length, LEAST_SIZE * size), MOST_SIZE * size)
-
-
-def _side(new: NewTarget) -> str:
-    return words.read(new.tip).side if new.side is None else new.side
 
 
 def _collection(context: bpy.types.Context, owner: bpy.types.Object) -> bpy.types.Collection:

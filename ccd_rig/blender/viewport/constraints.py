@@ -234,7 +234,7 @@ class TargetMark(NamedTuple):
     turns: bool
     moves: bool  # whether a constraint uses the target's place
     is_active: bool  # whether the constraint is active
-    side: Side  # of the constraint's bone
+    side: Side  # of the bone that the target was made for, or else by the name of the constraint's
 
 
 class Hit(NamedTuple):
@@ -256,7 +256,6 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
     for place, row in enumerate(group.constraints):
         if not row.enabled or row.tip not in shown:
             continue
-        side = _side(row.tip)
         ends = [(row.target, row.target_bone, target_point(row), False)]
         if kind_of(row).reaches and row.pole_target is not None:
             ends.append((row.pole_target, row.pole_bone, _pole_point(row), True))
@@ -273,6 +272,7 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             if (other := marks.get(key)) is not None:
                 moves = moves or other.moves
             if other is None or is_active:
+                side = _side(row.tip) if target.side is None else target.side
                 marks[key] = TargetMark(place, target, point, is_pole, turns, moves, is_active, side)
             else:
                 marks[key] = other._replace(moves=moves)

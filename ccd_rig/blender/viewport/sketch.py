@@ -185,3 +185,5 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
 
 dialog_roles: dict[str, Mapping[str, str]] = {}
 """Name of an armature object -> bone -> its role in the open dialog, in words."""
+left_roles: set[str] = set()
+"""Names of armature objects on which the user has gone on since Set Up Figure, by a handle of a target."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import bpy
 import creatures
 import pytest
@@ -176,6 +178,65 @@ def test_roles_are_changed_before_anything_is_made(ext):
     assert "foot.L" not in made
     assert {"hand.L", "foot.R"} <= set(made)
     assert "hand.R" not in made
+
+
+WINGS = {
+    f"{bone}.{side}": f"{way} wing" + (f" {index + 1}" if index else "")
+    for side, way in (("L", "left"), ("R", "right"))
+    for index, bone in enumerate(("upper_arm", "forearm", "hand"))
+}
+
+
+def test_arms_that_the_user_calls_wings_are_told_as_wings(ext, capfd):
+    """Hands are not missed then, as the user has taken them away; nor is the figure a human any more."""
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, roles=[{"name": name, "role": role} for name, role in WINGS.items()])
+    assert {"hand.L", "hand.R"} <= set(made)
+    told = capfd.readouterr().out
+    assert "Not recognised" not in told
+    assert "bird: " in told.lower() and "2 wings" in told and "human" not in told.lower()
+
+
+@pytest.mark.parametrize(
+    ("recognised", "parts", "kind"),
+    [
+        ("human", ("thigh", "wing", "shoulder", "finger"), "bird"),
+        ("human", ("thigh", "wing", "hand"), "human"),
+        ("human", ("thigh", "foot"), "human"),
+        ("bird", ("thigh", "lower arm"), "two-legged animal"),
+        ("human", ("thigh", "upper arm", "front foot"), "quadruped"),
+        ("quadruped", ("thigh", "upper arm"), "two-legged animal"),
+        ("many-legged animal", ("leg", "wing"), "many-legged animal"),
+    ],
+)
+def test_limbs_tell_the_kind_where_roles_are_changed(ext, recognised, parts, kind):
+    role = ext.module("ccd_rig.blender.figures.role")
+    names = [f"bone {place}" for place in range(len(parts))]
+    changes = {name: f"left {part}" for name, part in zip(names, parts, strict=True)}
+    with_roles = ext.module("ccd_rig.blender.figures.recognition").with_roles
+    assert with_roles(role.Figure(role.Kind(recognised), {}), names, changes).kind == kind
+
+
+def test_boxes_of_the_dialog_follow_the_roles(ext):
+    rig = rigs.metarig("basic_human")
+    rigs.activate(rig)
+    guess = ext.module("ccd_rig.blender.set_up").guess(rig)
+    items = {name: SimpleNamespace(name=name, role=role) for name, role in guess.roles.items()}
+    dialog = SimpleNamespace(
+        asks=True, figure=rig.name, roles=items.values(), listed=guess.roles, recognised=guess.groups
+    )
+    check = ext.module("operators.set_up").CCD_RIG_OT_figure_set_up.check
+    assert check(dialog, bpy.context)
+    assert dialog.recognised == guess.groups == ("hips", "head", "hands", "feet")
+    for name, role in WINGS.items():
+        items[name].role = role
+    check(dialog, bpy.context)
+    assert set(dialog.recognised) == {"hips", "head", "feet", "wings"}
+    items["hand.L"].role = "left win"  # as it is typed
+    check(dialog, bpy.context)
+    assert set(dialog.recognised) == {"hips", "head", "feet", "wings"}
+    shown = ext.module("ccd_rig.blender.viewport.sketch").dialog_roles
+    assert shown.pop(rig.name)["hand.L"] == "left win"
 
 
 def test_a_rig_that_nothing_tells_is_set_up_by_roles(ext):

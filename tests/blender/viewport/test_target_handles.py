@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Matrix, Quaternion, Vector
+from operator_calls import select, set_up
 from rigs import B, reach
 
 VIEWPORT = "ccd_rig.blender.viewport"
@@ -379,3 +380,54 @@ def test_the_handle_below_a_pointer_at_rest_stays_the_same_as_marks_change(ext, 
     rig.ccd_rig.constraints.remove(0)
     look(0)
     assert gizmo.pointed is None
+
+
+def nameless():
+    """A human whose names tell nothing; and {former name: name}."""
+    rig = rigs.metarig("basic_human")
+    names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}
+    for bone in rig.pose.bones:
+        bone.rigify_type = ""
+    for old, new in names.items():
+        rig.data.bones[old].name = new
+    return rig, names
+
+
+@pytest.mark.parametrize("control_bones", [False, True])
+def test_sides_of_a_nameless_figure_are_those_of_its_roles(ext, control_bones):
+    """As the user has set them up: here arms change places, since nothing tells front from back."""
+    rig, names = nameless()
+    left, right = names["hand.L"], names["hand.R"]
+    figure = ext.module("ccd_rig.blender.figures.recognition").figure_of(rig)
+    swapped = {"left": "right", "right": "left"}
+    arms = [names[f"{bone}.{side}"] for bone in ("shoulder", "upper_arm", "forearm", "hand") for side in "LR"]
+    roles = []
+    for name in arms:
+        side, _, part = figure.roles[name].words().partition(" ")
+        roles.append({"name": name, "role": f"{swapped[side]} {part}"})
+    set_up(rig, roles=roles, poles=True, control_bones=control_bones)
+    sides = {}
+    for mark in marks_of(ext, rig):
+        sides.setdefault(rig.ccd_rig.constraints[mark.row].tip, set()).add(str(mark.side))
+    assert sides == {
+        left: {"R"},
+        right: {"L"},
+        names["foot.L"]: {"L"},
+        names["foot.R"]: {"R"},
+        names["spine"]: {""},
+        names["spine.006"]: {""},
+    }
+
+
+@pytest.mark.parametrize("control_bones", [False, True])
+def test_a_target_that_add_makes_has_the_side_of_a_nameless_bone(ext, control_bones):
+    rig, names = nameless()
+    select(ext, rig, names["hand.R"])
+    assert bpy.ops.ccd_rig.constraint_add(control_bones=control_bones) == {"FINISHED"}
+    (mark,) = marks_of(ext, rig)
+    assert mark.side == "R"
+    made = ext.module("ccd_rig.blender.figures.control_bones")
+    if control_bones:
+        assert mark.target.owner.color.palette == made.PALETTES["R"]
+    (mark.target.owner.bone if control_bones else mark.target.obj)[made.SIDE] = 5  # by another add-on
+    assert [each.side for each in marks_of(ext, rig)] == [""]
