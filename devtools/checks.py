@@ -21,7 +21,7 @@ from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
-BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows take minutes
+BUILD_TIMEOUT = 1800  # [s] wheels for six systems take minutes
 BENCH_TIMEOUT = 3600  # [s] one script
 BENCH_PATHS = ("", "tests/core", "tests/core/solvers", "tests/blender")  # what benchmarks import from
 BETWEEN = (

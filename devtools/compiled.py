@@ -17,7 +17,7 @@ from devtools import environments, kernel
 from devtools.environments import ROOT, Environment, SetupError
 
 CACHE = ROOT / ".cache/kernel"
-BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows compile its C library: minutes
+BUILD_TIMEOUT = 1800  # [s] wheels for six systems take minutes
 TRIES = 5  # builds, if sources change while they are compiled
 C = "c"
 KEPT = 8  # builds in the cache, and modules in an environment: of several states of the sources

@@ -58,6 +58,41 @@ FLAGS = ("-O3", "-ffp-contract=off", "-DPy_LIMITED_API=0x030B0000", "-DCYTHON_LI
 # Vectors and quaternions are passed in memory between functions that are not inlined: a tenth of the time.
 INLINED = ("-mllvm", "-inline-threshold=1500")
 
+# What the C asks Windows for, by library. With MinGW's C library in its place zig compiles that first: two
+# minutes of a processor for each target. `OWN` is what MinGW's headers name and Windows has by no such name.
+IMPORTED = {
+    "ntdll": ("__chkstk", "___chkstk_ms == __chkstk"),  # touches the pages of a large frame in turn
+    "ucrtbase": (
+        *("__stdio_common_vsprintf", "floor", "fmod", "free", "malloc", "memcmp", "memcpy", "memmove"),
+        *("memset", "sqrt", "strlen", "strrchr"),
+    ),
+}
+JUMPS = ("PyObject_GenericGetAttr", "PyObject_SelfIter")
+"""Functions of Python that tables of the C hold the addresses of. All else is reached by what is imported: a
+jump to it would stand for objects such as None."""
+OWN = """\
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+int __stdio_common_vsprintf(unsigned long long, char *, size_t, const char *, void *, va_list);
+
+int vsnprintf(char *text, size_t size, const char *format, va_list values)
+{
+    return __stdio_common_vsprintf(2 /* as C99 has it */, text, size, format, NULL, values);
+}
+
+int __fpclassify(double x)
+{
+    return __builtin_fpclassify(FP_NAN, FP_INFINITE, FP_NORMAL, FP_SUBNORMAL, FP_ZERO, x);
+}
+
+int DllMainCRTStartup(void *module, unsigned reason, void *reserved)
+{
+    return 1;
+}
+"""
+
 # Python's own configuration is that of the machine it runs on; of this the limited API needs only sizes.
 PYCONFIG = """\
 #ifndef Py_PYCONFIG_H
@@ -68,6 +103,7 @@ PYCONFIG = """\
 #define MS_WIN32 1
 #define NT_THREADS 1
 #define HAVE_DECLSPEC_DLL 1
+#define Py_ENABLE_SHARED 1
 #define SIZEOF_LONG 4
 #define ALIGNOF_LONG 4
 #define SIZEOF_WCHAR_T 2
@@ -404,15 +440,21 @@ def compile_c(source: Path, target: Target, headers: Path) -> Path:
     elif target.system == "Darwin":
         _run([*compiler, "-shared", "-s", "-undefined", "dynamic_lookup", source.name, "-o", module], folder)
     else:
+        (folder / "own.c").write_text(OWN)
+        _run([*compiler, "-c", "own.c", "-o", "own.o"], folder)
         _run([*compiler, "-c", source.name, "-o", "kernel.o"], folder)
-        # What links against Python's library on Windows: the names that the object asks for.
+        # Of Python's library it imports the names that the object asks for.
         names = [name for name in undefined_names((folder / "kernel.o").read_bytes()) if "Py" in name[:3]]
-        (folder / "python3.def").write_text("\n".join(["LIBRARY python3.dll", "EXPORTS", *names, ""]))
         machine = "i386:x86-64" if target.zig.startswith("x86_64") else "arm64"
-        definitions = ["-d", "python3.def", "-l", "libpython3.a", "-D", "python3.dll"]
-        _run([*zig, "dlltool", "-m", machine, *definitions], folder)
-        linker = [*zig, "cc", "-target", target.zig, "-shared", "-s"]
-        _run([*linker, "kernel.o", "-L.", "-lpython3", "-o", module], folder)
+        python = [name if name in JUMPS else f"{name} DATA" for name in names]
+        libraries = {"python3": python, **IMPORTED}
+        for library, exported in libraries.items():
+            lines = [f"LIBRARY {library}.dll", "EXPORTS", *exported, ""]
+            (folder / f"{library}.def").write_text("\n".join(lines))
+            files = ["-d", f"{library}.def", "-l", f"lib{library}.a", "-D", f"{library}.dll"]
+            _run([*zig, "dlltool", "-m", machine, *files], folder)
+        linker = [*zig, "cc", "-target", target.zig, "-shared", "-s", "-nostdlib"]
+        _run([*linker, "own.o", "kernel.o", *(f"lib{each}.a" for each in libraries), "-o", module], folder)
     return folder / module
 
 

@@ -15,13 +15,21 @@ import pytest
 
 from ccd_rig import kernel
 from ccd_rig.kernel import loading
+from devtools import environments, packaging
 from devtools import kernel as tool
-from devtools import packaging
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "ccd_rig/kernel"
 IS_FORCED = os.environ.get("CCD_RIG_KERNEL") == "plain"
 
+# Compiles C for a system; its arguments are the tag of that and the file.
+COMPILE = """\
+import pathlib, sys
+from devtools import kernel
+source = pathlib.Path(sys.argv[2])
+(target,) = (each for each in kernel.TARGETS if each.tag == sys.argv[1])
+print(kernel.compile_c(source, target, kernel.copy_headers(source.parent)))
+"""
 NEEDING = """\
 from __future__ import annotations
 
@@ -272,3 +280,31 @@ def test_a_wheel_is_the_same_to_the_byte_and_says_what_it_is(tmp_path):
     assert wheels[0].name == "ccd_rig_kernel-0.1.0.7-cp311-abi3-win_arm64.whl"
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
     assert packaging.machine_of(module.read_bytes()) == ("Windows", "aarch64")
+
+
+def compiled_for_windows(folder, text):
+    """What comes of C: Cython's Python compiles it, or says why not."""
+    folder.mkdir()
+    (folder / "alone.c").write_text(text)
+    python = str(environments.prepare(environments.KERNEL))
+    command = [python, "-c", COMPILE, "win_amd64", str(folder / "alone.c")]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_module_for_windows_takes_pythons_objects_from_what_it_imports(tmp_path):
+    """A linker would make `&_Py_NoneStruct` the address of a jump to it: no object at all."""
+    jumps = []
+    for value in ("Py_None", "0"):
+        text = f"#include <Python.h>\nPyMODINIT_FUNC PyInit_alone(void) {{ return {value}; }}\n"
+        done = compiled_for_windows(tmp_path / value, text)
+        assert done.returncode == 0, done.stderr
+        module = Path(done.stdout.strip()).read_bytes()
+        assert packaging.machine_of(module) == ("Windows", "x86_64")
+        assert (b"_Py_NoneStruct" in module) == (value == "Py_None")
+        jumps.append(module.count(b"\xff\x25"))  # jmp [rip + ...]
+    assert jumps[0] == jumps[1]
+
+
+def test_a_module_for_windows_asks_it_for_nothing_that_it_has_not(tmp_path):
+    text = '#include <stdlib.h>\nchar *f(void) { return getenv("X"); }\n'
+    assert "undefined symbol: getenv" in compiled_for_windows(tmp_path / "asks", text).stderr
