@@ -34,6 +34,8 @@ NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
 ROUNDING = 1e-12
 """Distance from a line, in parts of the largest coordinate, at which a corner of a support is on it."""
+EDGE = 1e-6
+"""Part of the way to an edge of a support that the centre of mass leaves: single precision rounds by less."""
 SUPPORT_SOFTNESS = 0.2
 """Part of the way to an edge of its support over which the centre of mass is eased."""
 FORCE = 45.0
@@ -162,7 +164,7 @@ class Support:
     def eased(self, point: Vector, start: Vector) -> Vector:
         """The place to which a point is eased above the hull of the support and `start`, at its height.
 
-        Along the normal of an edge it slows down evenly and stops at the edge: the quadratic soft knee of
+        Along the normal of an edge it slows down evenly and stops before the edge: the quadratic soft knee of
         Giannoulis et al. 2012, "Digital dynamic range compressor design", eq. 4. Points that no edge eases,
         such as `start`, stay. So do those that go outwards from a `start` that is a corner, with softness 1:
         they were not above the support.
@@ -173,7 +175,7 @@ class Support:
         for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
             size = math.hypot(bx - ax, by - ay)
             normal = (by - ay) / size, (ax - bx) / size
-            room = normal[0] * (ax - begun[0]) + normal[1] * (ay - begun[1])
+            room = (1.0 - EDGE) * (normal[0] * (ax - begun[0]) + normal[1] * (ay - begun[1]))
             along = normal[0] * (here[0] - begun[0]) + normal[1] * (here[1] - begun[1])
             if room > 0.0:
                 soft = self.softness * room

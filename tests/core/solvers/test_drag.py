@@ -334,7 +334,7 @@ def test_a_pull_does_not_take_the_centre_of_mass_off_its_support():
     free, _ = pulled(None, 1.0)
     assert free > 0.45
     kept, result = pulled(Support(narrow), 1.0)
-    assert 0.375 < kept < 0.4 + 1e-7, "eased to the edge, in single precision"
+    assert 0.375 < kept <= 0.4, "eased towards the edge"
     assert len(result.errors) == 6 and result.errors[-1].distance < 2e-3
     wide, plain = pulled(Support(feet), 0.2)
     alone, bare = pulled(None, 0.2)
