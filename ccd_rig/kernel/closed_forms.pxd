@@ -12,8 +12,8 @@ cdef struct Stand:
 cpdef soften(const double[::1] distances, const double[::1] lengths, const double[::1] softs, const double[::1] bases, const double[::1] apart, double[::1] eased)
 @cython.locals(k=cython.Py_ssize_t)
 cdef check_softness(const double[::1] values, Py_ssize_t count)
-@cython.locals(size=cython.Py_ssize_t, count=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, links=cython.int, is_link=cython.bint, soft=double, whole=double, root=Vector, end=Vector, wanted=Vector, way=Vector, present=double, distance=double, eased=double, share=double)
-cpdef int ease_limbs(const double[:, ::1] places, const double[:, ::1] ends, const double[::1] softs, const double[::1] factors, double[:, ::1] points, double[:, ::1] limbs) except -1
+@cython.locals(size=cython.Py_ssize_t, count=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, links=cython.int, is_link=cython.bint, soft=double, whole=double, root=Vector, end=Vector, wanted=Vector, rest=Vector, way=Vector, present=double, distance=double, straight=double, eased=double, resting=double, share=double)
+cpdef int ease_limbs(const double[:, ::1] places, const double[:, ::1] rests, const double[:, ::1] ends, const double[::1] softs, const double[::1] factors, double[:, ::1] points, double[:, ::1] limbs) except -1
 cdef Vector place_in(const double[:, ::1] rows, Py_ssize_t row, Py_ssize_t number) noexcept nogil
 cdef double link_between(const double[:, ::1] places, Py_ssize_t row, Py_ssize_t number) noexcept nogil
 @cython.locals(eased=double, kept=double, part=double)

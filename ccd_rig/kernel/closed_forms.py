@@ -117,11 +117,14 @@ def check_softness(values, count):
             )
 
 
-def ease_limbs(places, ends, softs, factors, points, limbs):
+def ease_limbs(places, rests, ends, softs, factors, points, limbs):
     """Move the targets of a chain in R poses nearer, so that it eases into straight.
+
+    A target that these poses meet stays where it is, and one that the chain meets at rest.
 
     Args:
         places: (R, 3N) heads of the joints that turn, root first, and the end of the chain.
+        rests: (R, 3) its end where these joints are at rest.
         ends: (R, 3) where the end of the chain should be.
         softs: (R) part of its length over which it is eased.
         factors: (R) part of its length that counts.
@@ -139,9 +142,12 @@ def ease_limbs(places, ends, softs, factors, points, limbs):
     if limbs.shape[1] != 3 or count < 2:
         raise ValueError("kernel: the arrays do not fit the chain")
     check_rows(places, size, 3 * count)
+    check_rows(rests, size, 3)
     check_rows(ends, size, 3)
     check_rows(points, size, 3)
-    if places.shape[0] != size or ends.shape[0] != size or points.shape[0] != size:
+    if places.shape[0] != size or rests.shape[0] != size:
+        raise ValueError("kernel: the arrays do not fit the chain")
+    if ends.shape[0] != size or points.shape[0] != size:
         raise ValueError("kernel: the arrays do not fit the chain")
     check_softness(softs, size)
     check_softness(factors, size)
@@ -158,10 +164,12 @@ def ease_limbs(places, ends, softs, factors, points, limbs):
                 whole += link_between(places, k, n)
             whole *= factors[k]
             root, end = place_in(places, k, 0), place_in(places, k, count - 1)
-            wanted = place_in(ends, k, 0)
+            wanted, rest = place_in(ends, k, 0), place_in(rests, k, 0)
             way, present = subtract(wanted, root), length(subtract(end, root))
-            distance = length(way)
+            distance, straight = length(way), length(subtract(rest, root))
             eased = stretched_length(distance, whole, soft, present, length(subtract(wanted, end)))
+            resting = stretched_length(distance, whole, soft, straight, length(subtract(wanted, rest)))
+            eased = max(eased, resting)
             limbs[k, 0] = 0.0
             limbs[k, 1] = whole - present
             limbs[k, 2] = present

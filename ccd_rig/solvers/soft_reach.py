@@ -5,8 +5,9 @@ the limb becomes straight. From d_a = (1 - soft) length on, the distance d of a 
 
     d_a + s (1 - exp(-(d - d_a) / s)),  s = soft length
 
-(A. Nicholas, xsi-blog.com/archives/108). A target that the base pose meets is met exactly; the curve sets in
-smoothly as the target leaves the base pose's end.
+(A. Nicholas, xsi-blog.com/archives/108). A target that the base pose meets is met exactly, and so is one that
+the chain meets at rest: an arm of a T pose is straight there. The curve sets in smoothly as the target leaves
+the chain's end in these poses.
 """
 
 from __future__ import annotations

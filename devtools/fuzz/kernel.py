@@ -795,6 +795,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
     }
     limb: dict[str, Any] = {
         "places": draw.normal(size=(angles, 12)),
+        "rests": draw.normal(size=(angles, 3)),
         "ends": draw.normal(size=(angles, 3)),
         "softs": draw.random(angles),
         "factors": draw.random(angles),

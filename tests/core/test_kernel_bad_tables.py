@@ -601,6 +601,7 @@ def test_softness_is_as_many_and_finite(way: Any) -> None:
 
 LIMB = {
     "places": np.ones((2, 9)),
+    "rests": np.ones((2, 3)),
     "ends": np.ones((2, 3)),
     "softs": np.ones(2),
     "factors": np.ones(2),
@@ -616,6 +617,8 @@ LIMB = {
         ("places", np.ones((2, 3))),
         ("places", np.ones((2, 8))),
         ("places", np.ones((1, 9))),
+        ("rests", np.ones((2, 4))),
+        ("rests", np.ones((1, 3))),
         ("ends", np.ones((2, 4))),
         ("ends", np.ones((1, 3))),
         ("softs", np.ones(3)),
@@ -624,6 +627,7 @@ LIMB = {
         ("points", np.ones((1, 3))),
         ("limbs", np.ones((2, 2))),
         ("places", np.full((2, 9), math.nan)),
+        ("rests", np.full((2, 3), math.nan)),
         ("ends", np.full((2, 3), math.inf)),
         ("points", np.full((2, 3), math.nan)),
         ("softs", np.full(2, math.nan)),

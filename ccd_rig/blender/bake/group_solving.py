@@ -860,11 +860,10 @@ class _Share:
         constraints, plan, soft = self.batch.constraints, self.plan, self.plan.soft
         if not any(constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
             return {}
-        heads, frames = self._transforms()
         carried = {place for place, j in enumerate(plan.joints.tolist()) if j in moving}
         lengths = self.batch.lengths[self.places]
         limbs = {
-            c: soft_limb(plan.skeleton, constraints[c], wanted, c, heads, frames, lengths, carried)
+            c: soft_limb(plan.skeleton, constraints[c], wanted, c, self._transforms, lengths, carried)
             for c in soft
         }
         return {c: limb for c, limb in limbs.items() if limb is not None}
@@ -921,11 +920,17 @@ class _Share:
         """(R, J, 4) rotations and (R, J, 3) translations of the present poses."""
         return self.batch.rotations[self.places], self.batch.translations[self.places]
 
-    def _transforms(self) -> tuple[Array, Array]:
-        """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
+    def _transforms(self, at_rest: Sequence[int] = ()) -> tuple[Array, Array]:
+        """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help.
+
+        Args:
+            at_rest: joints whose rotations are those of rest in place of their own.
+        """
         batch = self.batch
         alone = JointPoses(batch.rotations, batch.translations) if batch.alone is None else batch.alone
-        return self.bones.transforms(self.plan.skeleton, *(each[self.places] for each in alone))
+        rotations, translations = (each[self.places] for each in alone)
+        rotations[:, at_rest] = 1.0, 0.0, 0.0, 0.0
+        return self.bones.transforms(self.plan.skeleton, rotations, translations)
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""

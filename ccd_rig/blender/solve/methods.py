@@ -372,8 +372,7 @@ def soft_limb(
     constraint: Constraint,
     targets: TargetRows,
     c: int,
-    heads: Array,
-    frames: Array,
+    transforms: Callable[[Sequence[int]], tuple[Array, Array]],
     lengths: Array,
     moving: Collection[int],
 ) -> SoftLimb | None:
@@ -384,7 +383,8 @@ def soft_limb(
     Args:
         constraint: with Softness.
         targets: of all constraints at the rows.
-        heads, frames: (R, J, 3) and (R, J, 4) of the base poses, on solved parents.
+        transforms: gives heads (R, J, 3) and rotations (R, J, 4) of the base poses, on solved parents, with
+            joints at rest.
         lengths: (R, J) of bones.
         moving: joints of the same solve.
     """
@@ -400,15 +400,17 @@ def soft_limb(
     tip = chain[-1]
     reach = effectors(constraint, lengths[:, tip])
     wanted = targets.points[:, c]
+    heads, frames = transforms(())
     # A tip that turns with its target does not reach: its head has a goal of its own.
     turned = constraint.rotation == "ORIENTATION" and constraint.rotation_bone in ("", constraint.tip)
     carried = turned and bool(reach.any())
     if carried:
         wanted = wanted - rotate(unit(targets.rotations[:, c], axis=-1), reach, axis=-1)
-        ends = heads[:, tip]
         turning = [j for j in turning if j != tip]
-    else:
-        ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
+    ends, rests = (
+        at[:, tip] + (0.0 if carried else rotate(turns[:, tip], reach, axis=-1))
+        for at, turns in ((heads, frames), transforms(turning))
+    )
     factor: Any = 1.0
     if constraint.extension_joints == 0:
         factor = targets.keyed.get(c, {}).get("max_extension", constraint.max_extension)
@@ -416,7 +418,7 @@ def soft_limb(
     points, limb = targets.points[:, c].copy(), np.empty((size, 3))
     softs, factors = (np.full(size, each, np.float64) for each in (soft, factor))
     wanted = np.ascontiguousarray(wanted)
-    if ease_limbs(places.reshape(size, -1), wanted, softs, factors, points, limb) < 2:
+    if ease_limbs(places.reshape(size, -1), rests, wanted, softs, factors, points, limb) < 2:
         return None
     rolls = any(skeleton.joints[j].coupled_offsets for j in chain)
     bones = [j for j in chain if j >= turning[0]]

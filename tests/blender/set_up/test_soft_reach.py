@@ -115,6 +115,30 @@ def test_a_straight_limb_whose_target_stays_keeps_its_pose(ext):
     assert thigh.matrix_basis.to_quaternion().angle < 1e-4
 
 
+@pytest.mark.parametrize("turn", [(0.0, 0.3), (0.3, 0.1), (-0.4, 0.6)])
+def test_a_posed_arm_goes_back_to_a_target_where_it_is_at_rest(ext, turn):
+    """In a T pose it stayed short by 4 mm. The body gave them, so that hips, head and other hand gave way."""
+    rig = rigs.metarig("human")
+    with rigs.edit_bones(rig) as bones:
+        for side in "LR":
+            arm, hand = bones[f"upper_arm.{side}"], bones[f"hand.{side}"]
+            bones[f"forearm.{side}"].head = arm.head.lerp(hand.head, 0.52)
+    root, end, length = reach(rig, figures.set_up(rig)["hand.L"])
+    assert rig.ccd_rig.body_helps
+    assert (end - root).length > 0.999 * length
+    rest = figures.matrices(rig)
+    for name, angle_x in zip(("upper_arm.L", "forearm.L"), turn, strict=True):
+        rig.pose.bones[name].rotation_mode = "QUATERNION"
+        rig.pose.bones[name].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle_x)
+    rigs.update()
+    single_frame = ext.module("ccd_rig.blender.bake.single_frame")
+    solved = single_frame.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    assert {*solved.states} == {"CONVERGED"}
+    rigs.update()
+    for name in {row.tip for row in rig.ccd_rig.constraints}:
+        assert (rig.pose.bones[name].head - rest[name].translation).length < 1e-4, name
+
+
 @pytest.mark.parametrize("helps", [False, True])
 def test_solve_and_live_ease_as_the_bake_does(ext, helps):
     rig = rigs.metarig("human")

@@ -75,9 +75,9 @@ def test_targets_of_limbs_come_nearer_along_the_line_from_the_root():
     way = np.array([0.48, -0.6, 0.64])
     ends, points, limbs = np.array([root + 1.5 * way, root + 0.5 * way]), np.ones((2, 3)), np.empty((2, 3))
     points[:, 1:] = 2.0, 3.0
-    before, factor = points.copy(), 0.9
+    before, factor, far = points.copy(), 0.9, np.full((2, 3), 9.0)
     places = np.tile(np.concatenate((root, knee, end)), (2, 1))
-    links = ease_limbs(places, ends, np.full(2, SOFT), np.full(2, factor), points, limbs)
+    links = ease_limbs(places, far, ends, np.full(2, SOFT), np.full(2, factor), points, limbs)
     lengths = np.linalg.norm([knee - root, end - knee], axis=1)
     whole, present = factor * lengths.sum(), np.linalg.norm(end - root)
     goes = stretched(1.5, whole, SOFT, present, np.linalg.norm(ends[0] - end))
@@ -93,5 +93,23 @@ def test_links_of_limbs_count_where_they_have_a_length_in_all_poses(axis):
     places = np.zeros((2, 9))
     places[:, 3 + axis] = 1.0, 0.0
     places[:, 6 + axis] = 2.0
-    arrays = np.zeros((2, 3)), np.zeros(2), np.ones(2), np.zeros((2, 3)), np.empty((2, 3))
-    assert ease_limbs(places, *arrays) == 1
+    targets = np.zeros((2, 3)), np.zeros((2, 3))
+    arrays = np.zeros(2), np.ones(2), np.zeros((2, 3)), np.empty((2, 3))
+    assert ease_limbs(places, *targets, *arrays) == 1
+
+
+def test_a_target_that_a_limb_meets_at_rest_is_met_from_any_pose():
+    """And easing sets in as the target leaves that place, as it does beside the end of the base pose."""
+    steps, rest = np.linspace(0.0, 0.1, 400), np.array([0.6, 0.0, 0.0])
+    size = len(steps)
+    bent = np.tile([0.0, 0.0, 0.0, 0.0, 0.3, 0.0, 0.3, 0.3, 0.0], (size, 1))
+    ends = rest + np.outer(steps, (0.0, 0.0, 1.0))
+    points, limbs = ends.copy(), np.empty((size, 3))
+    rests, ones = np.tile(rest, (size, 1)), np.ones(size)
+    ease_limbs(bent, rests, ends, SOFT * ones, ones, points, limbs)
+    distances = np.linalg.norm(ends, axis=1)
+    goes = stretched(distances, 0.6, SOFT, 0.6, steps)
+    assert limbs[0, 0] == 0.0
+    assert (points[0] == ends[0]).all()
+    assert np.linalg.norm(points, axis=1) == pytest.approx(goes, abs=EXACT)
+    assert limbs[1:, 1] == pytest.approx(0.6 - goes[1:], abs=EXACT)
