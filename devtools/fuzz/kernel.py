@@ -47,6 +47,8 @@ MOST_WORK = 5e7
 """Products of numbers that a sound case may need for its steps: larger ones get fewer steps."""
 INSIDE = 1e-5
 """Radians, or parts of the reach, that a result may be outside."""
+ROUNDING = 1e-15
+"""Part of a translation that may be left along a slide when what lies across is far longer."""
 LONGEST_WORDS = 200
 """Letters of a refusal."""
 MEMORY = 20_000
@@ -259,8 +261,10 @@ def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
         for slide in range(first[i], first[i + 1]):
             if first[i + 1] - first[i] > 1:
                 continue  # several slides of a joint need not be at right angles
-            along = arrays["translations"].reshape(poses, problem.joints, 3)[:, i] @ axes[slide]
+            places = arrays["translations"].reshape(poses, problem.joints, 3)[:, i]
+            along = places @ axes[slide]
             slack = INSIDE * (problem.reach + np.abs(ranges[slide]).max())
+            slack += ROUNDING * np.abs(places).max(initial=0.0)  # of what lies across
             if len(along) and not (
                 ranges[slide, 0] - slack <= along.min() and along.max() <= ranges[slide, 1] + slack
             ):
@@ -872,7 +876,8 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
             else:
                 outcome.note(told[function.__name__], *(np.asarray(group[name]).tolist() for name in results))
         total = told.get("nearest_of_many")
-        if total is not None and total != np.asarray(arrays["outside"]).sum():
+        noted = arrays["outside"]
+        if total is not None and total != (0 if noted is None else np.asarray(noted).sum()):
             outcome.faults.append(f"{total} were outside, not as many as noted")
         if not spoilt and not np.isfinite(arrays["nearest"]).all():
             outcome.faults.append("nearest are not finite")

@@ -49,8 +49,10 @@ def test_frames_before_the_range_do_not_count_as_helped(bake):
     assert told[0] and told[0] == told[1]
 
 
-@pytest.mark.parametrize(("way", "behind"), [((0.69, 0.0, 0.2), 0.35), ((0.0, -0.89, -0.2), SOLVE)])
-def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way, behind):
+@pytest.mark.parametrize(
+    ("way", "behind", "turn"), [((0.69, 0.0, 0.2), 0.35, 17.5), ((0.0, -0.89, -0.2), SOLVE, 17.0)]
+)
+def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way, behind, turn):
     """Without a largest force of the pull feet would turn by up to 40 degrees in a frame."""
     rig, row = figure(None)
     bpy.context.scene.frame_set(FRAMES[-1])
@@ -58,7 +60,7 @@ def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way, behind):
     row.target.keyframe_insert("location", frame=FRAMES[-1])
     press_bake(*ENDS)
     assert missed(rig, row) < behind
-    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < 17.5
+    assert largest_turn(in_world(rig, frame) for frame in FRAMES) < turn
 
 
 def test_where_chains_suffice_the_body_stays_and_gets_no_keys(channels):
