@@ -201,6 +201,17 @@ def metarig(kind: str) -> bpy.types.Object:
     return rig
 
 
+def nameless_human():
+    """Rigify's human metarig whose names tell nothing; and {former name: name}."""
+    rig = metarig("basic_human")
+    names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}
+    for bone in rig.pose.bones:
+        bone.rigify_type = ""
+    for old, new in names.items():
+        rig.data.bones[old].name = new
+    return rig, names
+
+
 def generated(kind: str) -> bpy.types.Object:
     """The rig that Rigify generates from one of its metarigs, which is removed."""
     source = metarig(kind)

@@ -108,12 +108,7 @@ def test_what_something_else_uses_stays_when_a_set_up_goes(ext):
 
 
 def test_a_nameless_copy_gets_the_same_rows(ext):
-    rig = rigs.metarig("basic_human")
-    names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}
-    for bone in rig.pose.bones:
-        bone.rigify_type = ""
-    for old, new in names.items():
-        rig.data.bones[old].name = new
+    rig, names = rigs.nameless_human()
     made = set_up(rig)
     assert {name: row.chain_length for name, row in made.items()} == {
         names[name]: length for name, length in HUMAN_ROWS.items()

@@ -382,21 +382,10 @@ def test_the_handle_below_a_pointer_at_rest_stays_the_same_as_marks_change(ext, 
     assert gizmo.pointed is None
 
 
-def nameless():
-    """A human whose names tell nothing; and {former name: name}."""
-    rig = rigs.metarig("basic_human")
-    names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}
-    for bone in rig.pose.bones:
-        bone.rigify_type = ""
-    for old, new in names.items():
-        rig.data.bones[old].name = new
-    return rig, names
-
-
 @pytest.mark.parametrize("control_bones", [False, True])
 def test_sides_of_a_nameless_figure_are_those_of_its_roles(ext, control_bones):
     """As the user has set them up: here arms change places, since nothing tells front from back."""
-    rig, names = nameless()
+    rig, names = rigs.nameless_human()
     left, right = names["hand.L"], names["hand.R"]
     figure = ext.module("ccd_rig.blender.figures.recognition").figure_of(rig)
     swapped = {"left": "right", "right": "left"}
@@ -421,7 +410,7 @@ def test_sides_of_a_nameless_figure_are_those_of_its_roles(ext, control_bones):
 
 @pytest.mark.parametrize("control_bones", [False, True])
 def test_a_target_that_add_makes_has_the_side_of_a_nameless_bone(ext, control_bones):
-    rig, names = nameless()
+    rig, names = rigs.nameless_human()
     select(ext, rig, names["hand.R"])
     assert bpy.ops.ccd_rig.constraint_add(control_bones=control_bones) == {"FINISHED"}
     (mark,) = marks_of(ext, rig)
