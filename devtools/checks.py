@@ -269,7 +269,7 @@ def everything() -> int:
 
     What is missing on this machine is made meanwhile: each part waits for what it needs alone.
     """
-    from devtools import window
+    from devtools import systems, window
     from devtools.fuzz import campaign
 
     oldest, *_, newest = versions = list(environments.BLENDERS)
@@ -290,6 +290,7 @@ def everything() -> int:
         Suite("lint", [*dev, "lint"], (LINT,)),
         Suite("demo", [*dev, "demo", f"--output={ROOT / '.cache/demo'}"], (oldest,)),
         *window.suites(oldest, []),
+        *systems.suites(oldest),
         *(suite for suite in tests if suite.version not in (oldest, "")),
         *families,
     ]
@@ -316,14 +317,15 @@ def prepared(
     """Make what suites need, side by side: downloads take most of the time.
 
     Args:
-        needs: versions of Blender, the manual's environment, `ZIP`, `WHEELS`, `LINT` and `window.NEED`.
+        needs: versions of Blender, the manual's environment, `ZIP`, `WHEELS`, `LINT`, `window.NEED` and
+            `systems.NEED`.
         version: the Blender whose tools build the package.
         measured: versions of Blender whose environments measure coverage.
 
     Yields:
         What will be there, by name; of `ZIP` the package's path.
     """
-    from devtools import window
+    from devtools import systems, window
 
     def blender(name: str) -> Path:
         extras = ("farm", "coverage") if name in measured else ("farm",)
@@ -352,10 +354,11 @@ def prepared(
         WHEELS: compile_all,
         LINT: lint_tools,
         window.NEED: lambda: window.prepare_run(ready[ZIP]),
+        systems.NEED: systems.prepare,
     }
     # What compiles for minutes while all else is downloaded; then the oldest Blender, the package and the
     # style: what others wait for, or wait little for.
-    first = (WHEELS, version, environments.DOCS.name, ZIP, LINT, window.NEED)
+    first = (WHEELS, version, environments.DOCS.name, ZIP, LINT, window.NEED, systems.NEED)
     order = (*first, *reversed(list(environments.BLENDERS)))
     wanted = {*needs, ZIP} if window.NEED in needs else set(needs)
     with ThreadPoolExecutor(5) as pool:  # what comes first does not share the line with all others
