@@ -309,7 +309,7 @@ def overruled(
     solved: SolvedFrame,
     settings: SolverSettings,
 ) -> Iterator[str]:
-    """Yield Blender's constraints that move a chain, or a mass that is balanced, from the solved pose, in words.
+    """Yield Blender's constraints that move a chain or a balanced mass from the solved pose, in words.
 
     Args:
         armature_object: posed by `solve_current`.
