@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -101,14 +101,7 @@ def _chain_problems(
             yield from _bone_problems(bone, settings[bone.name])
     followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
     yield from _unseen_problems([bone for bone in (*bones, *followers) if bone.name in locked])
-    for name in sorted(carried.keys() - moved):
-        # A bone that only has mass: its pose is read from its channels.
-        bone = armature_object.pose.bones[name]
-        for constraint in clamps.acting_constraints(bone):
-            message = (
-                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
-            )
-            yield Problem("WARNING", name, f"{message} puts its mass: bake the constraint to keys first")
+    yield from _mass_problems(armature_object, carried, set(layout.names) - moved if carried else set())
     yield from ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
     for bone in followers:
@@ -172,19 +165,62 @@ def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterat
         yield Problem("WARNING", bone.name, f"{message}: mute it")
 
 
+def _mass_problems(
+    armature_object: bpy.types.Object, carried: Collection[str], unposed: Collection[str]
+) -> Iterator[Problem]:
+    """Yield Blender's constraints that move masses where balance does not look: it reads bones' channels.
+
+    Args:
+        carried: names of the bones with mass.
+        unposed: names of the bones that no constraint of the armature's list turns.
+    """
+    bones = armature_object.pose.bones
+    loads = {name: name for name in sorted(carried) if name in unposed}  # by bone, a mass that goes with it
+    for name in sorted(carried):
+        for bone in bones[name].parent_recursive:
+            if bone.name in unposed:
+                loads.setdefault(bone.name, name)
+    elsewhere: list[tuple[str, bpy.types.PoseBone, Any]] = []
+    for name, heavy in sorted(loads.items()):
+        bone = bones[name]
+        if heavy != name:
+            elsewhere += ((heavy, bone, each) for each in _placing(bone) if not _is_at_channels(bone))
+            continue
+        for constraint in clamps.acting_constraints(bone):
+            message = (
+                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+            )
+            yield Problem("WARNING", name, f"{message} puts its mass: bake the constraint to keys first")
+    for bone, constraint, turned in _acting_iks(armature_object):
+        heavy = next((loads[name] for name in turned if name in loads), "")
+        if heavy and loads.get(bone.name) != bone.name:
+            elsewhere.append((heavy, bone, constraint))
+    for heavy, bone, constraint in elsewhere:
+        message = (
+            f"Bone '{heavy}': balance does not see where Blender's constraint '{constraint.name}' "
+            f"of bone '{bone.name}' brings its mass: bake the constraint to keys first"
+        )
+        yield Problem("WARNING", heavy, message)
+
+
 def ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
     """Yield Blender's IK constraints that turn bones of the chains, from whatever bone."""
+    for bone, constraint, turned in _acting_iks(armature_object):
+        names = [name for name in turned if name in moved]
+        if names:
+            message = f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
+            yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
+
+
+def _acting_iks(
+    armature_object: bpy.types.Object,
+) -> Iterator[tuple[bpy.types.PoseBone, Any, list[str]]]:
+    """Yield Blender's IK constraints in force: their bone, and the names of the bones that they turn."""
     for bone in armature_object.pose.bones:
-        for constraint in bone.constraints:
-            if constraint.type not in ("IK", "SPLINE_IK") or constraint.mute or constraint.influence == 0.0:
-                continue
-            turned = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
-            names = [other.name for other in turned if other.name in moved]
-            if names:
-                message = (
-                    f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
-                )
-                yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
+        for constraint in clamps.acting_constraints(bone):
+            if constraint.type in ("IK", "SPLINE_IK"):
+                turned = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
+                yield bone, constraint, [each.name for each in turned]
 
 
 def _key_problems(

@@ -205,7 +205,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
                 "alone": bool(base) and _is_alone(rows[entry.constraint], chains, limits),
             }
             for entry in entries
-            if rows[entry.constraint]["target"] and not rows[entry.constraint]["unseen"]
+            if rows[entry.constraint]["target"]
         ]
         frames.append({"frame": int(frame), "limited": sorted(limited), "entries": told_of, "base": base})
     return {
@@ -253,7 +253,6 @@ def _row(rig: Any, row: Any) -> dict[str, Any]:
         "length": sum(each.bone.length for each in rig.pose.bones),
         "masses": {each.name: each.ccd_rig.mass for each in heavy},
         "middles": {each.name: _middle(each)[:] for each in heavy},
-        "unseen": is_balance and any(each.constraints for each in heavy),  # which a warning tells
     }
 
 

@@ -261,6 +261,22 @@ def update() -> None:
     bpy.context.view_layer.update()
 
 
+def balanced() -> bpy.types.Object:
+    """An arm that balances masses; half is at the end of a limb that no chain turns, and the arm carries."""
+    bones = []
+    for limb, x, count, parent in (("arm", 0.0, 3, ""), ("side", 1.0, 4, "arm_0")):
+        for k in range(count):
+            above = f"{limb}_{k - 1}" if k else parent
+            bones.append(B(f"{limb}_{k}", (x, 0.0, k), (x, 0.0, k + 1.0), above))
+    rig = armature(bones)
+    for name in ("arm_2", "side_2"):
+        rig.pose.bones[name].ccd_rig.mass = 1.0
+    goal = keyed(empty("Goal"), {1: (0.6, 0.0, 2.2), 11: (0.9, 0.3, 2.0)})
+    reach(rig, "arm_2", goal, "Balance", kind="BALANCE", balance_axes=(True, False, True))
+    update()
+    return rig
+
+
 def trunk(chest: float = 1.6) -> list[B]:
     """Root on the ground, hips, a spine up to the height of the chest, and a head."""
     return [

@@ -255,12 +255,17 @@ def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: 
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
     if not constraint.kind.balances:
         return _ends(bake_frames, [constraint], heads, axes)[:, 0]
+    shares, middles = mass_points(bake_frames, heads, axes)
+    centre: Array = np.einsum("j,fji->fi", shares, middles)
+    return centre
+
+
+def mass_points(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, Array]:
+    """(J,) shares of placed joints in the whole mass, and (F, J, 3) points where their masses sit."""
     joints = bake_frames.skeleton.joints
     masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
     places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
-    middles = heads + batch.rotate(axes, places, axis=-1)
-    centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
-    return centre
+    return masses / masses.sum(), heads + batch.rotate(axes, places, axis=-1)
 
 
 def _ends(bake_frames: BakeFrames, constraints: Sequence[Constraint], heads: Array, axes: Array) -> Array:

@@ -239,20 +239,27 @@ def _worst_deviation(
         cause = "its target or pole moves with the bones that were baked: choose one that does not"
         return distance, angle, row, (cause,)
     # Locked bones too, as they carry the others.
-    constraint = bake_frames.constraints[c]
-    chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
+    constraint, skeleton = bake_frames.constraints[c], bake_frames.skeleton
+    chain = list(skeleton.chain(constraint.tip, constraint.chain_length))
     distances, angles = _deviations(bake_frames, constraint, shown, played, keyed, chain)
-    size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * float(np.abs(bake_frames.worlds).max())
+    scale = float(np.abs(bake_frames.worlds).max())
+    size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * scale
     most = tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING
     over = np.maximum(distances / most[0], angles / most[1])
+    joints = np.broadcast_to(chain, over.shape)  # (F, K) what deviates
+    if constraint.kind.balances:  # and the bone whose mass moves the balanced point most
+        shifts, heaviest = _shifts_of_masses(bake_frames, constraint, shown, played, keyed)
+        widest = tolerances[0] + ROUNDING * scale * float(bake_frames.lengths.sum(axis=1).max())
+        over = np.column_stack((over, shifts / widest))
+        joints, distances = np.column_stack((joints, heaviest)), np.column_stack((distances, shifts))
     over[bake_frames.influences[:, c] <= 0.0] = 0.0
     row = int(np.argmax(over.max(axis=1)))
     causes: tuple[str, ...] = ()
     if over[row].max() > 1.0:
-        joints = bake_frames.skeleton.joints
-        moved = _moved_themselves(bake_frames, played, keyed, row, chain, most)
-        wrong = [joints[j].name for j in moved]
-        wrong = wrong or [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
+        off = joints[row, over[row] > 1.0].tolist()
+        line = sorted({*chain, *(k for j in off for k in skeleton.chain(j))})
+        moved = _moved_themselves(bake_frames, played, keyed, row, line, most)
+        wrong = [skeleton.joints[j].name for j in [*moved] or off]
         causes = tuple(_causes(armature_object, wrong)) or tuple(_scaled(armature_object, wrong))
         causes = causes or (f"something else moves bone '{wrong[0]}'",)
     return float(distances[row].max()), float(angles[row].max()), row, causes
@@ -408,6 +415,22 @@ def _deviations(
         distances[:, -1] = np.maximum(distances[:, -1], _numbers(off))
     angles = angles_between(played.axes[:, chain], unit(keyed.axes[:, chain], axis=-1), axis=-1)
     return distances, _numbers(angles)
+
+
+def _shifts_of_masses(
+    bake_frames: BakeFrames, constraint: Constraint, shown: BakeFrames, played: Transforms, keyed: Transforms
+) -> tuple[Array, Array]:
+    """(F,) deviations of the centre of mass along the balanced axes, world metres, and the joints to blame.
+
+    The joint to blame is the one whose mass adds most. It may be outside the chain, where another bone's
+    inverse kinematics turns it.
+    """
+    shares, middles = measuring.mass_points(shown, *played)
+    moved = middles - measuring.mass_points(bake_frames, *keyed)[1]
+    axes = np.array(constraint.balance_axes)
+    added = np.einsum("fij,fkj->fki", bake_frames.worlds, moved) * axes * shares[:, None]
+    heaviest = np.argmax(_numbers(np.linalg.norm(added, axis=-1)), axis=1)
+    return _numbers(np.linalg.norm(added.sum(axis=1), axis=-1)), heaviest
 
 
 def _moved_themselves(

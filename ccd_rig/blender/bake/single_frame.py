@@ -309,7 +309,7 @@ def overruled(
     solved: SolvedFrame,
     settings: SolverSettings,
 ) -> Iterator[str]:
-    """Yield Blender's constraints that move a chain away from its solved pose, in words.
+    """Yield Blender's constraints that move a chain or a balanced mass from the solved pose, in words.
 
     Args:
         armature_object: posed by `solve_current`.
@@ -318,6 +318,11 @@ def overruled(
     """
     chains = [constraint_list.chain_of(armature_object, row) for row in solved.constraints]
     names = list(dict.fromkeys(bone.name for chain in chains for bone in chain))
+    if any(constraint.kind.balances for constraint in solved.constraints):
+        skeleton = solved.motion.bake_frames.skeleton
+        heavy = [j for j, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        lines = sorted({j for k in heavy for j in skeleton.chain(k)})
+        names = list(dict.fromkeys((*names, *(skeleton.joints[j].name for j in lines))))
     if next(disturbances(armature_object, names), None) is None:
         return
     shown = armature_object.evaluated_get(seen())

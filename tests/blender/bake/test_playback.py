@@ -228,7 +228,7 @@ def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, mon
     monkeypatch.setattr(playback, "_deviations", lambda *_: tuple(deviations))
     monkeypatch.setattr(playback, "_moved_themselves", lambda *_: [0])
     bake_frames = SimpleNamespace(
-        constraints=(SimpleNamespace(tip="bone_0", chain_length=1),),
+        constraints=(SimpleNamespace(tip="bone_0", chain_length=1, kind=SimpleNamespace(balances=False)),),
         skeleton=SimpleNamespace(chain=lambda *_: (0,), joints=(SimpleNamespace(name="bone_0"),)),
         lengths=np.zeros((2, 1)),
         worlds=np.zeros((2, 4, 4)),
@@ -253,6 +253,75 @@ def test_what_nobody_can_name_is_said_too(channels, bake, arm):
             curve.update()
     row = only(rest(steps))
     assert row.causes == ("something else moves bone 'bone_1'",)
+
+
+@pytest.fixture
+def balanced(ext):
+    return rigs.balanced()
+
+
+def centre(rig, frame):
+    """X and Z of the middle of both masses at a frame, in the world."""
+    bpy.context.scene.frame_set(frame)
+    seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    bones = [seen.pose.bones[name] for name in ("arm_2", "side_2")]
+    return (seen.matrix_world @ (sum((bone.head + bone.tail for bone in bones), Vector()) / 4.0)).xz
+
+
+@pytest.mark.parametrize(("bone", "kind"), [("side_3", "IK"), ("side_0", "COPY_ROTATION"), ("side_2", "IK")])
+def test_a_mass_that_something_else_moves_is_told(bake, balanced, bone, kind):
+    """The chain plays as it was baked; Blender's constraint moves a mass from where balance read it."""
+    other = balanced.pose.bones[bone].constraints.new(kind)
+    other.target = rigs.empty("Other", (4, 0, 1))
+    other.target.rotation_euler = (0.0, 1.0, 0.0)
+    if kind == "IK":
+        other.chain_count = 2
+    rigs.update()
+    report = run(bake, balanced, 1, 11)
+    row = only(report)
+    assert not report.is_sound
+    assert f"constraint '{other.name}' of bone '{bone}' acts on bone 'side_" in " ".join(row.causes)
+    assert "arm_" not in " ".join(row.causes)
+    frame = int(row.frame)
+    played = centre(balanced, frame)
+    away = played - bpy.data.objects["Goal"].matrix_world.translation.xz
+    assert row.residual == pytest.approx(away.length, abs=PLAYED)
+    frame = int(row.deviation_frame)
+    played = centre(balanced, frame)
+    other.mute = True
+    rigs.update()
+    assert row.deviation == pytest.approx((played - centre(balanced, frame)).length, abs=PLAYED)
+    assert any("'side_2'" in words and f"'{other.name}'" in words for words in report.warnings)
+    report = run(bake, balanced, 1, 11)
+    assert not only(report).causes and not report.warnings
+
+
+def test_a_mass_that_moves_along_no_balanced_axis_plays_as_baked(bake, balanced):
+    """What is beyond a mass carries none, and a turn about a mass's own line moves nothing."""
+    other = balanced.pose.bones["side_3"].constraints.new("COPY_ROTATION")
+    other.target = rigs.empty("Other")
+    other.target.rotation_euler = (0.0, 1.0, 0.0)
+    twist = balanced.pose.bones["side_2"].constraints.new("COPY_ROTATION")
+    twist.target, twist.use_x, twist.use_z = other.target, False, False
+    twist.owner_space = twist.target_space = "LOCAL"
+    rigs.update()
+    assert not only(run(bake, balanced, 1, 11)).causes
+
+
+def test_the_bone_is_named_whose_mass_nobody_knows_to_be_moved(channels, bake, balanced):
+    for name in ("side_2", "side_3"):
+        balanced.pose.bones[name].keyframe_insert("rotation_quaternion", frame=1)
+    settings = bake.BakeSettings(1, 11, destination=bake.Destination.CURRENT_ACTION)
+    steps = bake.bake_steps(bpy.context.scene, balanced, settings)
+    for progress in steps:
+        if progress.verb == "checked":
+            break
+    for curve in channels.fcurves_of(balanced):
+        if "side" in curve.data_path:
+            for key in curve.keyframe_points:
+                key.co.y += 0.3
+            curve.update()
+    assert only(rest(steps)).causes == ("something else moves bone 'side_2'",)
 
 
 # --- where, and when ----------------------------------------------------------------------------------------

@@ -50,3 +50,24 @@ def test_one_that_moves_nothing_is_not(ext, capfd, kind, fields):
     off, said = solved(capfd, kind, **fields)
     assert off < REACHED
     assert "not the solved pose" not in said
+
+
+@pytest.mark.parametrize(("bone", "kind"), [("side_3", "IK"), ("side_0", "COPY_ROTATION")])
+def test_a_constraint_that_moves_a_balanced_mass_is_named(ext, capfd, bone, kind):
+    """No bone of the chain is moved; the mass hangs on another limb."""
+    rig = rigs.balanced()
+    constraint = rig.pose.bones[bone].constraints.new(kind)
+    constraint.target = rigs.empty("Turned", (4.0, 0.0, 1.0))
+    constraint.target.rotation_euler.y = TURN
+    if kind == "IK":
+        constraint.chain_count = 2
+    rigs.activate(rig)
+    for is_muted in (False, True):
+        constraint.mute = is_muted
+        rigs.update()
+        capfd.readouterr()
+        bpy.ops.ccd_rig.solve()
+        said = capfd.readouterr().out
+        words = f"not the solved pose: constraint '{constraint.name}' of bone '{bone}' acts on bone 'side_"
+        assert (words in said) != is_muted
+        assert ("not the solved pose" in said) != is_muted

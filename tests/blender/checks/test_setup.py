@@ -186,6 +186,45 @@ def test_blenders_ik_beyond_the_chain_turns_it(rig, found):
     assert found() == []
 
 
+@pytest.fixture
+def balanced(ext):
+    return rigs.balanced()
+
+
+@pytest.mark.parametrize(
+    ("bone", "kind", "words"),
+    [
+        ("side_2", "COPY_ROTATION", "constraint 'Copy Rotation' puts its mass"),
+        ("side_0", "COPY_ROTATION", "constraint 'Copy Rotation' of bone 'side_0' brings its mass"),
+        ("side_3", "IK", "constraint 'IK' of bone 'side_3' brings its mass"),
+        ("side_1", "IK", "constraint 'IK' of bone 'side_1' brings its mass"),
+    ],
+)
+def test_what_moves_a_mass_unseen_is_told(checks, balanced, bone, kind, words):
+    other = on_top(balanced, bone, kind)
+    problems = [(p.severity, p.where, p.message) for p in checks.problems(balanced, bpy.context.scene)]
+    one(problems, "WARNING", "side_2", words, "Bone 'side_2'", "keys first")
+    other.mute = True
+    rigs.update()
+    assert not checks.problems(balanced, bpy.context.scene)
+
+
+def test_what_moves_no_mass_is_no_matter_of_balance(checks, balanced):
+    on_top(balanced, "side_3", "COPY_ROTATION")
+    assert not checks.problems(balanced, bpy.context.scene)
+
+
+def on_top(rig, bone, kind):
+    """A constraint of Blender's that brings a bone, or it and the bone above it, from where they are."""
+    constraint = rig.pose.bones[bone].constraints.new(kind)
+    constraint.target = rigs.empty("Other", (3.0, 0.0, 1.0))
+    constraint.target.rotation_euler = (1.0, 0.5, 0.0)
+    if kind == "IK":
+        constraint.chain_count = 2
+    rigs.update()
+    return constraint
+
+
 def test_a_driver_on_a_rotation(rig, found):
     rig.pose.bones["bone_1"].driver_add("rotation_quaternion", 1)
     (problem,) = found()
