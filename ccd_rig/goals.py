@@ -161,6 +161,10 @@ class Goal(ABC):
         """The limb whose joints, all in `moving`, move the goal's point; None without a limb."""
         return None
 
+    def swivelled(self, _skeleton: Skeleton) -> tuple[int, ...]:
+        """Indices of the joints, root first, of the chain that the goal turns about its line."""
+        return ()
+
     def with_longer_chain(self, _skeleton: Skeleton, _joints: int, _window: int) -> Self:
         """The goal with so many more joints at the root of its chain, and `window` of its reach window."""
         return self
@@ -456,6 +460,9 @@ class PoleGoal(EffectorGoal):
 
     def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         return self.chain(skeleton)[:1]
+
+    def swivelled(self, skeleton: Skeleton) -> tuple[int, ...]:
+        return self.chain(skeleton)
 
     def row(self, skeleton: Skeleton) -> dict[str, Any]:
         chain, bend = self.chain(skeleton), self.bend_axis(skeleton)

@@ -10,7 +10,21 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig import Goal, Joint, PoleGoal, Pose, PositionGoal, Skeleton, SolverSettings, SolveStatus, solve
+from ccd_rig import (
+    Cone,
+    Goal,
+    Hinge,
+    Joint,
+    PoleGoal,
+    Pose,
+    PositionGoal,
+    Skeleton,
+    SolverSettings,
+    SolveStatus,
+    SwingTwist,
+    solve,
+)
+from ccd_rig.limits.shapes import Limit
 from ccd_rig.solvers import problem_tables as tables
 
 X = Vector((1.0, 0.0, 0.0))
@@ -141,6 +155,43 @@ def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pole_turns_the_upper_arm_not_the_elbow() -> None:
     off = np.array([off_hinge(limb(0.2), seed, pole=True) for seed in range(100)])
     assert off.mean() < 1.0 and off.max() < 5.0
+
+
+@pytest.mark.parametrize("bend", [0.2, -0.25, 0.6])
+def test_a_pole_turns_a_nearly_straight_arm_whole(bend: float) -> None:
+    """The hand stays, and the pole goes round the arm: the upper arm was up to 15 degrees behind."""
+    skeleton = limb(bend)
+    end = Vector((0.0, 1.0 + math.cos(bend), math.sin(bend)))
+    aside = Vector((0.0, -end.z, end.y)) * math.copysign(1.0, -bend)
+    rest = Pose.rest(skeleton)
+    for degrees in range(-75, 76, 15):
+        turn = Quaternion(end, math.radians(degrees))
+        goals = [
+            PositionGoal("bone2", end, Vector((0.0, 0.0, 0.0))),
+            PoleGoal("bone0", "bone1", 0.5 * end + 2.0 * (turn @ aside)),
+        ]
+        result = solve(skeleton, rest, goals, SolverSettings(), reference=rest)
+        assert result.status is SolveStatus.CONVERGED
+        behind = result.pose.rotations[0].rotation_difference(turn).angle
+        assert math.degrees(math.remainder(behind, 2.0 * math.pi)) == pytest.approx(0.0, abs=5.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "pole", "across"),
+    [
+        (None, False, tables.ACROSS),
+        (None, True, tables.ACROSS_WITH_POLE),
+        (SwingTwist(Cone(1.0)), True, tables.ACROSS_WITH_POLE),
+        (Hinge((1.0, 0.0, 0.0), -1.0, 1.0), True, tables.ACROSS),
+    ],
+    ids=["no pole", "a pole", "a cone", "a shoulder that is a hinge follows no pole"],
+)
+def test_poles_leave_it_to_the_root_to_turn(limit: Limit | None, pole: bool, across: float) -> None:
+    skeleton, goals = limb(0.3), list[Goal]([wrist()])
+    if pole:
+        goals.append(PoleGoal("bone0", "bone1", Vector((0.0, 1.0, 3.0))))
+    built = tables.problem_tables(skeleton, goals, [limit, None, None], (0, 1), [0.0] * 3)
+    assert built["mobility"].reshape(3, 3).tolist() == [[1.0] * 3, [1.0, across, across], [1.0] * 3]
 
 
 @pytest.mark.parametrize("bend", [0.03, 0.3, -0.3])
