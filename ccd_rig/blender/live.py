@@ -427,18 +427,22 @@ def catch_up() -> None:
         scene = bpy.data.scenes.get(scene_name)
         layer = scene.view_layers.get(layer_name) if scene is not None else None
         if scene is not None and layer is not None and not clamps.is_suspended():
-            live = [rig for rig in _armatures(scene.objects) if armature_data.is_live(rig)]
-            _catching_up.append(scene)
-            try:
-                for _ in live:  # a chain of followers has at most this length
-                    before = [_preview(rig).sample for rig in live]
-                    for rig in live:
-                        rig.update_tag()
-                    layer.update()
-                    if all(_preview(rig).sample is sample for rig, sample in zip(live, before, strict=True)):
-                        break
-            finally:
-                _catching_up.pop()
+            _catch_up(scene, layer)
+
+
+def _catch_up(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
+    live = [rig for rig in _armatures(scene.objects) if armature_data.is_live(rig)]
+    _catching_up.append(scene)
+    try:
+        for _ in live:  # a chain of followers has at most this length
+            before = [_preview(rig).sample for rig in live]
+            for rig in live:
+                rig.update_tag()
+            layer.update()
+            if all(_preview(rig).sample is sample for rig, sample in zip(live, before, strict=True)):
+                break
+    finally:
+        _catching_up.pop()
 
 
 def _shown(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Object]:
