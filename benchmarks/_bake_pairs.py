@@ -110,9 +110,9 @@ STRAIGHT = 1e-3
 """Part of a chain's length by which it bends at least."""
 
 
-def settings(frames: int, verify: bool = False, first: int = 1, **options: Any) -> BakeSettings:
+def settings(frames: int, verify: bool = False, **options: Any) -> BakeSettings:
     """Ours, without the check after the bake unless it is asked for: it is no part of what Blender does."""
-    return BakeSettings(first, frames, verify=verify, **options)
+    return BakeSettings(1, frames, verify=verify, **options)
 
 
 def add_rows(shot: Shot) -> None:
@@ -231,19 +231,19 @@ def chain_of(bone: bpy.types.PoseBone, count: int) -> list[bpy.types.PoseBone]:
     return [bone, *bone.parent_recursive][: count or None]
 
 
-def time_ours(shot: Shot, frames: int, verify: bool = False, first: int = 1, **options: Any) -> Cost:
+def time_ours(shot: Shot, frames: int, verify: bool = False) -> Cost:
     """From the call to the keys: evaluation, solving, keys and report; the check after it if asked for."""
-    chosen = settings(frames, verify, first, **{**shot.options, **options})
+    chosen = settings(frames, verify, **shot.options)
     wall, cpu = time.perf_counter(), time.process_time()
     bake(bpy.context.scene, shot.rig, chosen)
     return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def time_blenders(frames: int, first: int = 1, **options: set[str]) -> Cost:
+def time_blenders(frames: int, **options: set[str]) -> Cost:
     """Blender's own bake."""
     wall, cpu = time.perf_counter(), time.process_time()
     bpy.ops.nla.bake(
-        frame_start=first,
+        frame_start=1,
         frame_end=frames,
         only_selected=True,
         visual_keying=True,
@@ -358,13 +358,6 @@ def _off_pole(rig: bpy.types.Object, chain: list[bpy.types.PoseBone], end: Vecto
     bend = sum((across(head - heads[-1]) for head in heads[:-1]), Vector())
     side = across(pole - heads[-1])
     return math.degrees(bend.angle(side, 0.0)) if bend.length > STRAIGHT * length else math.nan
-
-
-def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
-    """Return all keys of our bake by data path and index."""
-    add_rows(shot)
-    bake(bpy.context.scene, shot.rig, settings(frames, **shot.options))
-    return {name: values.tobytes() for name, values in keys_of(shot.rig).items()}
 
 
 def keys_of(rig: bpy.types.Object) -> dict[tuple[str, int], np.ndarray]:

@@ -11,7 +11,6 @@ Cases:
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
     straight   12 bones whose target goes through the axis on which they rest; the tutorial's tail
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
-    parts      where the time of `chain` and `character` goes: samples of the processor, by modules (POSIX)
 
 Ours: `ccd_rig.blender.bake`, all included (evaluation, solving, slerp, keys written, report) but the
 check after it. Blender's: IK constraints baked by `bpy.ops.nla.bake(visual_keying=True)` with just the
@@ -24,14 +23,9 @@ as Blender plays them; turns are a bone's own, relative to its parent.
 from __future__ import annotations
 
 import argparse
-import signal
-import statistics
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from types import FrameType
 
 import _bake_scenes as scenes
 import bpy
@@ -40,14 +34,11 @@ from _bake_pairs import (
     Pairs,
     Played,
     add_rows,
-    baked_keys,
     measure,
     seconds,
     time_ours,
 )
 from _script import Table, machine, run_benchmark
-
-ROOT = Path(__file__).resolve().parent.parent
 
 LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
     "no limits": (None,),
@@ -58,7 +49,6 @@ LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
 }
 LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
 JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
-LINES, BAKES, TICK = 12, 10, 1e-3  # of a profile: lines, bakes per run, and seconds between samples
 HEADS = (
     f"{'case':42} | ms | ms/frame | ratio | alike | mean error | worst | turn max | mean | 2nd diff | broken"
 )
@@ -110,13 +100,13 @@ def case_straight(runs: int, _frames: int) -> None:
 
 def case_heavy(runs: int, frames: int) -> None:
     table = Table(HEADS)
-    light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
+    heavy = partial(scenes.heavy, 20, frames)
     measured = measure(heavy, frames, runs, alike=False)
     notes = _rows(table, "20 bones, heavy scene", frames, measured)
     add_rows(shot := heavy())
     checked = time_ours(shot, frames, verify=True).wall
     notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
-    same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
+    shot = heavy()
     began = time.perf_counter()
     for frame in range(2, 12):
         bpy.context.scene.frame_set(frame)
@@ -124,35 +114,7 @@ def case_heavy(runs: int, frames: int) -> None:
     skin = shot.beside[0].evaluated_get(bpy.context.evaluated_depsgraph_get()).data
     others = len(shot.beside) - 1
     notes.append(f"{len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
-    notes.append(f"keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit")
     _say(notes)
-
-
-def case_parts(runs: int, frames: int) -> None:
-    for name, make in (("20 bones", partial(scenes.chain, 20)), ("metarig, 5 targets", scenes.character)):
-        spent, took = Counter[str](), []
-
-        def note(_number: int, frame: FrameType | None, spent: Counter[str] = spent) -> None:
-            """Note the module that runs; a frame's evaluation is noted when it calls a handler."""
-            stack = []
-            while frame is not None:
-                stack.append((Path(frame.f_code.co_filename), frame.f_code.co_name))
-                frame = frame.f_back
-            own = [file for file, _ in stack if file.is_relative_to(ROOT / "ccd_rig")]
-            evaluating = [file for file, function in stack if function == "set_frame"]
-            if own:
-                spent[(evaluating or own)[0].relative_to(ROOT).as_posix()] += 1
-
-        signal.signal(signal.SIGPROF, note)
-        for _ in range(BAKES * runs):
-            add_rows(shot := make(frames))
-            signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
-            took.append(time_ours(shot, frames))
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-        whole, samples = 1e3 * statistics.mean(cost.cpu for cost in took), sum(spent.values())
-        print(f"{name}: {whole:.0f} ms of the processor, mean of {len(took)} bakes")
-        for module, count in spent.most_common(LINES):
-            print(f"{whole * count / samples:7.1f}  {module}")
 
 
 CASES: dict[str, Callable[[int, int], None]] = {

@@ -8,7 +8,6 @@ Cases, each of one size that grows:
     spine     a spine of 300 bones that reaches for a target, and n limbs of three bones on it with targets of
               their own, 10 frames
     shared    the same, where the chains of the limbs go down to the spine's root: all rows share its bones
-    helped    n arms of two bones on a torso, one of whose targets is so far that the body helps, 60 frames
     bones     one chain of n bones, 100 frames
     frames    one chain of 20 bones, n frames
     rigs      n armatures of one chain of three bones in one pass (Bake All), 50 frames
@@ -135,30 +134,6 @@ def spine(count: int, shares: bool) -> Shot:
     return Shot((armature("Rig", [back, *limbs], 10),), 10)
 
 
-def arms(count: int) -> Shot:
-    """A torso with arms all around it, whose targets go down; the first is too far for its arm."""
-    up = (0.0, 0.0, 1.0)
-    bones = [rigs.B("hips", up, (0.0, 0.0, 1.3)), rigs.B("chest", (0.0, 0.0, 1.3), (0.0, 0.0, 1.8), "hips")]
-    ways = [Vector((math.cos(angle), math.sin(angle), 0.0)) for angle in np.arange(count) * math.tau / count]
-    for k, way in enumerate(ways):
-        shoulder, elbow, hand = (
-            part * way + Vector((0.0, 0.0, z)) for part, z in ((0.2, 1.7), (0.7, 1.6), (1.2, 1.7))
-        )
-        bones.append(rigs.B(f"upper_{k}", shoulder, elbow, "chest"))
-        bones.append(rigs.B(f"fore_{k}", elbow, hand, f"upper_{k}"))
-    rig = rigs.armature(bones, "Rig")
-    rig.ccd_rig.body_helps = True
-    for k, way in enumerate(ways):
-        row = rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.chain_length = f"Reach {k}", f"fore_{k}", 2
-        row.target = bpy.data.objects.new(f"Target {k}", None)
-        bpy.context.scene.collection.objects.link(row.target)
-        far = (1.0 if k else 1.5) * way
-        path = np.linspace((*far.xy, 1.7), (*far.xy, 1.2), 60)
-        key_all(row.target, {"location": path})
-    return Shot((rig,), 60)
-
-
 def one_chain(bones: int, frames: int) -> Shot:
     return Shot((armature("Rig", [Chain((0.0, 0.0, 0.0), bones)], frames),), frames)
 
@@ -171,7 +146,6 @@ CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
     "reached": (rows, (30, 100, 300, 1000), "chains, reached"),
     "spine": (lambda n: spine(n, False), (5, 10, 20, 40), f"limbs on a spine of {SPINE} bones"),
     "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
-    "helped": (arms, (4, 8, 16, 32), "arms of a body that helps"),
     "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),
     "frames": (lambda n: one_chain(20, n), (300, 1000, 3000, 10000), "frames"),
     "rigs": (many_rigs, (10, 30, 100, 300), "armatures"),

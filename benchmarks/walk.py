@@ -26,7 +26,6 @@ Ways:
              legs
     up, down, across   six strides on slopes of 20 degrees
     kerb, drop         a step up or down of a fifth of a leg
-    corner             a right angle on level ground
     valley, ridge      down and up, or up and down, slopes of 20 degrees
 
 Measured on what Blender plays, by the product's own measures (`motion/walking/measures`), lengths in mm: how
@@ -201,11 +200,6 @@ def stairs(case: Case) -> tuple[bpy.types.Object, bpy.types.Object | None, float
     return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 1.0
 
 
-def corner(case: Case) -> tuple[bpy.types.Object, bpy.types.Object | None, float]:
-    far = -4.0 * case.stride
-    return curve([(0.0, 0.0), (0.0, far), (-far, far)]), None, 1.0
-
-
 def rough(
     height: Callable[[Case, float, float], float], case: Case
 ) -> tuple[bpy.types.Object, bpy.types.Object | None, float]:
@@ -255,7 +249,6 @@ WAYS = {
     "circle": circle,
     "hills": hills,
     "stairs": stairs,
-    "corner": corner,
     "up": partial(rough, lambda _, x, y: -GRADE * y),
     "down": partial(rough, lambda _, x, y: GRADE * y),
     "across": partial(rough, lambda _, x, y: GRADE * x),

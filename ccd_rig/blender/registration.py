@@ -9,10 +9,9 @@ from functools import cache, partialmethod
 from importlib import import_module
 from math import inf
 from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any, TypeVar
 
-from bpy import app, props
+from bpy import app, props, utils
 
 from ..errors import InvalidInput
 
@@ -201,16 +200,28 @@ class Handlers:
                 getattr(app.handlers, event).remove(function)
 
 
-def classes_in(folder: ModuleType, files: Sequence[str] = ()) -> list[type]:
+def classes_in(package: str, files: Sequence[str] = ()) -> list[type]:
     """Return the classes CCD_RIG_* of modules of a package, in the order of modules and definitions.
 
     `files`: names of the modules; empty for all.
     """
-    names = files or [info.name for info in iter_modules(folder.__path__)]
-    modules = [import_module(f"{folder.__name__}.{name}") for name in names]
+    names = files or [info.name for info in iter_modules(import_module(package).__path__)]
+    modules = [import_module(f"{package}.{name}") for name in names]
     return [
         member
         for module in modules
         for name, member in vars(module).items()
         if name.startswith("CCD_RIG_") and isinstance(member, type) and member.__module__ == module.__name__
     ]
+
+
+def register_classes(package: str, files: Sequence[str] = ()) -> None:
+    """Register the classes of `classes_in`."""
+    for each in classes_in(package, files):
+        utils.register_class(each)
+
+
+def unregister_classes(package: str, files: Sequence[str] = ()) -> None:
+    """Unregister the classes of `classes_in`, in the opposite order."""
+    for each in reversed(classes_in(package, files)):
+        utils.unregister_class(each)

@@ -38,7 +38,7 @@ from .figures.role import (
     Side,
     SkeletonTree,
 )
-from .figures.structure import ANKLE, AXES, IN_LINE, halves
+from .figures.structure import ANKLE, IN_LINE, halves
 from .keys import channels
 from .limit_sources import blender_limits, presets
 from .properties import constraint_list, new_constraints
@@ -533,7 +533,7 @@ def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str
     """Return the message why an armature is no figure, with the bones that were considered."""
     tree = SkeletonTree(bones)
     no_figure = f"'{armature_object.name}' is no figure that is known"
-    split = halves(tree, AXES)
+    split = halves(tree)
     partners = split.partners if split else {}
     pairs = [name for name in partners if tree.bones[name].parent not in partners]
     ends = [name for name in tree.bones if not tree.children[name]]

@@ -178,7 +178,13 @@ class PoseSearch:
         self._bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
         self._flat_bones = flat(self._bones.offsets), flat(self._bones.rests)
         self._tolerances = np.array([settings.position_tolerance])
-        self._steps = _step_settings(settings)
+        self._steps = (
+            ORDERS.index(settings.sweep),
+            settings.step_fraction,
+            settings.step_feedback,
+            settings.error_reduction,
+            settings.stall_threshold,
+        )
 
     @property
     def reach(self) -> float:
@@ -283,10 +289,6 @@ class PoseSearch:
             for is_same in (True, False):
                 alike = which[from_reference[which] == is_same]
                 self._run(self.limits, solved, alike, inputs, begun, budget, rounds, is_same)
-        return self._judged(solved, tolerances)
-
-    def _judged(self, solved: Solved, tolerances: Array) -> Solved:
-        """Drop reach windows from the errors, and set CONVERGED where all goals are met."""
         solved = self._without_windows(solved)
         met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
         solved.statuses[met.all(1)] = 0
@@ -513,17 +515,6 @@ def shared_search(
         return PoseSearch(skeleton, goals, settings, joints, limb_goals, reach)
 
     return skeleton.computed_once(key, made)
-
-
-def _step_settings(settings: SolverSettings) -> tuple[int, float, float, float, float]:
-    """The settings of steps, as `set_search` takes them."""
-    return (
-        ORDERS.index(settings.sweep),
-        settings.step_fraction,
-        settings.step_feedback,
-        settings.error_reduction,
-        settings.stall_threshold,
-    )
 
 
 def _limits_and_comforts(

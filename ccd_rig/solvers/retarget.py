@@ -77,7 +77,12 @@ def retarget(
     """
     figure_map.require(target.skeleton)
     figures = Figures(figure_map, target, source)
-    _require_lengths(figures)
+    for limb in figures.map.limbs:
+        length, source_length = figures.lengths(limb)
+        if not source_length > 0.0:
+            raise InvalidInput(f"{limb.name}: the source's has no length in its reference pose")
+        if not length > 0.0:
+            raise InvalidInput(f"{limb.name}: the target's has no length in its reference pose")
     stances = find_stances(source, figure_map, settings.thresholds)
     fixes = corrections(figures, levels(source, figure_map, stances, target))
     rotations = carried_over(figure_map, target, source, fixes)
@@ -136,15 +141,6 @@ def places_of_feet(
     way = ScaledWay(scale, 0.0, *drift_of(figures, scale, settings), target.shift, 0.0)
     ankles = [way.points(figures.source_heads(leg.end), source.times) for leg in figure_map.legs]
     return np.stack(ankles, axis=1) * (1.0, 1.0, 0.0)
-
-
-def _require_lengths(figures: Figures) -> None:
-    for limb in figures.map.limbs:
-        length, source_length = figures.lengths(limb)
-        if not source_length > 0.0:
-            raise InvalidInput(f"{limb.name}: the source's has no length in its reference pose")
-        if not length > 0.0:
-            raise InvalidInput(f"{limb.name}: the target's has no length in its reference pose")
 
 
 def _hips_moved(figures: Figures, way: ScaledWay, rotations: Array, translations: Array) -> Array:

@@ -58,7 +58,8 @@ def misses(
         (F, C) distances in world metres, (F, C) angles in radians, (F, C) mask: met at full influence alone.
     """
     bake_frames = motion.bake_frames
-    if _plays_in_full(motion):
+    pairs = zip(motion.blended, motion.full, strict=True)
+    if not are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs):
         return *blended, np.zeros(blended[0].shape, np.bool_)
     at_full = yield from residuals(bake_frames, motion.full)
     partly = are_partial(bake_frames)
@@ -113,12 +114,6 @@ def _blended_errors(motion: KeyedMotion, c: int, rows: Rows, places: Transforms)
     )
     far, turned = yield from errors(alone, *places)
     return far[rows, 0], turned[rows, 0]
-
-
-def _plays_in_full(motion: KeyedMotion) -> bool:
-    """Whether the blended motion is that at full influence, to the bit."""
-    pairs = zip(motion.blended, motion.full, strict=True)
-    return not are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def are_partial(bake_frames: BakeFrames) -> bool:

@@ -471,7 +471,9 @@ def shift_over(
     path = f"{constraint.path_from_id()}.{FIELD}"
     by_index = {curve.array_index: curve for curve in channels.fcurves_of(rig) if curve.data_path == path}
     curves = [by_index.get(i) for i in range(SIZE)]
-    in_strips = _plays_in_strips(rig, path)
+    animation = rig.animation_data
+    strips = () if animation is None else channels.playing_strips(animation)
+    in_strips = any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip))
     _require_shiftable(constraint, path, curves, in_strips)
     time = key_time(scene)
     corners: Array = np.array([span.first, span.start, span.end, span.last], dtype=np.float64)
@@ -526,12 +528,6 @@ def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
         if farthest <= place + keyframes.MERGE_DISTANCE:
             return way * place
         place = farthest
-
-
-def _plays_in_strips(obj: bpy.types.Object, path: str) -> bool:
-    animation = obj.animation_data
-    strips = () if animation is None else channels.playing_strips(animation)
-    return any(curve.data_path == path for strip in strips for curve in channels.strip_fcurves(strip))
 
 
 def _require_shiftable(

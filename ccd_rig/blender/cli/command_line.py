@@ -97,17 +97,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             words[-1] += f"={word}"
         else:
             words.append(word)
-    return _parser().parse_args(words)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports an error in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(Exit.USAGE, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=COMMAND,
         description="Pose armatures by CCD and bake them to keys.",
@@ -120,4 +109,11 @@ def _parser() -> argparse.ArgumentParser:
     bake_command.add_commands(commands)
     figure_commands.add_commands(commands)
     farm_commands.add_commands(commands)
-    return parser
+    return parser.parse_args(words)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(Exit.USAGE, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")

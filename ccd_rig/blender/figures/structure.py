@@ -23,6 +23,8 @@ from .words import Clue
 # The median plane, limbs and trunk --------------------------------------------------------------------------
 
 UP = Vector((0.0, 0.0, 1.0))
+AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
+"""Normals of planes that may be the median one."""
 CLOSE = 0.02
 """Largest error of mirror images, and largest offset of points on the plane, in the figure's size."""
 NEAR = 0.1
@@ -65,8 +67,8 @@ def size_of(points: Sequence[Vector]) -> float:
     return (Vector(highs) - Vector(lows)).length
 
 
-def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
-    """Find the median plane, normal to one of the axes; None without mirror images by place or names.
+def halves(tree: SkeletonTree) -> Halves | None:
+    """Find the median plane, normal to X or Y; None without mirror images by place or names.
 
     Of two planes, as of a machine on four legs, names decide, or else the figure is longer than wide.
     """
@@ -75,7 +77,7 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
         return None
     size = size_of(list(places.values()))
     best: tuple[tuple[float, int, float], Halves] | None = None
-    for axis in axes:
+    for axis in AXES:
         along = [place.dot(axis) for place in places.values()]
         width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
         # The plane goes through the root, or the middle of the outermost joints.
@@ -88,12 +90,10 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
                 count = sum(told[one] is not told[other] for one, other in candidate.partners.items())
                 rank = (round(score, 6), count, -width)
                 best = (rank, candidate) if best is None or rank > best[0] else best
-    return _with_names(tree, places, axes, best[1] if best else None)
+    return _with_names(tree, places, best[1] if best else None)
 
 
-def _with_names(
-    tree: SkeletonTree, places: Mapping[str, Vector], axes: Sequence[Vector], split: Halves | None
-) -> Halves | None:
+def _with_names(tree: SkeletonTree, places: Mapping[str, Vector], split: Halves | None) -> Halves | None:
     """Add pairs by names, for an asymmetrical rest pose; None if there are too few."""
     partners = dict(split.partners) if split else {}
     for name in tree.below(""):
@@ -109,7 +109,7 @@ def _with_names(
     if not lefts or len(partners) == len(paired) or (split is None and matched < ENOUGH * len(places)):
         return split
     way = sum((places[name] - places[partners[name]] for name in lefts), Vector())
-    axis = split.across if split else max(axes, key=lambda each: abs(way.dot(each)))
+    axis = split.across if split else max(AXES, key=lambda each: abs(way.dot(each)))
     left = 1 if way.dot(axis) > 0.0 else -1
     signs = {Side.LEFT: left, Side.RIGHT: -left, Side.MIDDLE: 0}
     sides = {name: signs[side] for name, side in named_sides.items() if name not in paired}
@@ -867,7 +867,6 @@ ANKLE = 0.2
 """Part of the hips' height below which a joint of a human's leg is the ankle."""
 IN_LINE = math.radians(5.0)
 """Radians of a bend below which two bones may be pieces of one thigh or shin."""
-AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
 SPRAWL = 0.8
 """Length over height above which a leg's first bone is a lizard's thigh; pelvis bones have up to 0.58."""
 MIDDLE = 0.1
@@ -876,7 +875,7 @@ MIDDLE = 0.1
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     """Recognise kind and roles by structure; UNKNOWN and no roles if it is ambiguous."""
-    split = halves(tree, AXES)
+    split = halves(tree)
     if split is None:
         return chain(tree)
     bones = skeleton(tree, split)

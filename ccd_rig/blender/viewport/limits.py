@@ -70,7 +70,13 @@ def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
         sketch_shape(sketch, smaller, region, axes.rotation, is_comfort=True)
     if limit is not None:
         sketch_shape(sketch, axes.matrix, limit, axes.rotation)
-        sketch_needles(sketch, axes.matrix, limit, axes.rotation)
+        for dial in limit.dials(axes.rotation):
+            end = dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
+            _needle(sketch, axes.matrix @ dial.centre, axes.matrix @ end, dial.is_at_border)
+        border = limit.rim(axes.rotation)
+        if border is not None:
+            end = axes.matrix @ (border.direction * NEEDLE_LENGTH)
+            _needle(sketch, axes.matrix.to_translation(), end, border.is_at_border)
 
 
 def sketch_shape(
@@ -101,17 +107,6 @@ def sketch_shape(
         sketch.path(points, (*colour, 1.0), LINE)
         for rib in points[: -1 : max(1, (len(points) - 1) // RIBS)]:
             sketch.path((centre, rib), (*colour, 0.5), THIN)
-
-
-def sketch_needles(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion) -> None:
-    """Draw a rotation in a limit: a needle for each angle and for the swing, red at a border."""
-    for dial in limit.dials(rotation):
-        end = dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
-        _needle(sketch, matrix @ dial.centre, matrix @ end, dial.is_at_border)
-    border = limit.rim(rotation)
-    if border is not None:
-        end = matrix @ (border.direction * NEEDLE_LENGTH)
-        _needle(sketch, matrix.to_translation(), end, border.is_at_border)
 
 
 def _needle(sketch: Sketch, start: Vector, end: Vector, is_at_border: bool) -> None:

@@ -115,27 +115,25 @@ PIN_WIDTH = 3.0  # [pixels]
 def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping[str, bool]) -> None:
     """Draw pins: {name of the bone: whether its rotation is pinned too}."""
     for name, turns_too in pins.items():
-        _sketch_pin(sketch, armature_object.pose.bones[name], turns_too)
-
-
-def _sketch_pin(sketch: Sketch, bone: bpy.types.PoseBone, turns_too: bool) -> None:
-    world: Any = bone.id_data.matrix_world @ bone.matrix
-    length, colour = bone.bone.length, sketch.palette.planted
-    size = PIN_SIZE * length
-    end = world @ Vector((0.0, length, 0.0))
-    corners = [
-        world @ Vector((size * x, length, size * z)) for x, z in ((1, 0), (0, 1), (-1, 0), (0, -1), (1, 0))
-    ]
-    sketch.path(corners, (*colour, 1.0), PIN_WIDTH)
-    sketch.fan(end, corners, (*colour, 0.5))
-    for along in (-1.0, 1.0):
-        point = world @ Vector((0.0, length + along * size, 0.0))
-        sketch.fan(point, corners, (*colour, 0.35))
-        sketch.path((end, point), (*colour, 1.0), PIN_WIDTH)
-    if turns_too:
-        angles = (2.0 * pi * k / 24 for k in range(25))
-        ring = [world @ Vector((1.6 * size * cos(a), 0.7 * length, 1.6 * size * sin(a))) for a in angles]
-        sketch.path(ring, (*colour, 1.0), PIN_WIDTH)
+        bone = armature_object.pose.bones[name]
+        world: Any = bone.id_data.matrix_world @ bone.matrix
+        length, colour = bone.bone.length, sketch.palette.planted
+        size = PIN_SIZE * length
+        end = world @ Vector((0.0, length, 0.0))
+        corners = [
+            world @ Vector((size * x, length, size * z))
+            for x, z in ((1, 0), (0, 1), (-1, 0), (0, -1), (1, 0))
+        ]
+        sketch.path(corners, (*colour, 1.0), PIN_WIDTH)
+        sketch.fan(end, corners, (*colour, 0.5))
+        for along in (-1.0, 1.0):
+            point = world @ Vector((0.0, length + along * size, 0.0))
+            sketch.fan(point, corners, (*colour, 0.35))
+            sketch.path((end, point), (*colour, 1.0), PIN_WIDTH)
+        if turns_too:
+            angles = (2.0 * pi * k / 24 for k in range(25))
+            ring = [world @ Vector((1.6 * size * cos(a), 0.7 * length, 1.6 * size * sin(a))) for a in angles]
+            sketch.path(ring, (*colour, 1.0), PIN_WIDTH)
 
 
 ROLE_WIDTH = 6.0  # [pixels]
