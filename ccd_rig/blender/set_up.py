@@ -443,6 +443,15 @@ def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[Pl
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
 
 
+def hold_pelvis(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
+    """Lock the pelvis above legs by Stiffness 1, which bodies that help would turn, and return notes."""
+    above = [bone for row in rows for bone in armature_object.pose.bones[row.top].parent_recursive]
+    pelvis = {bone.name: bone for bone in above if figure.is_pelvis(bone.name)}
+    free = [bone for bone in pelvis.values() if not bone.ccd_rig.stiffness]
+    make_stiff(armature_object, free, 1.0)
+    return [f"Held by the hips (Stiffness 1): {named([bone.name for bone in free])}"] if free else []
+
+
 def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.PoseBone) -> bool:
     """Whether a bone is in line with the bone before it, of the same part of a limb."""
     role = figure.roles.get(bone.name)
@@ -657,6 +666,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if choices.ranges is not Ranges.NONE:
         result.notes += apply(armature_object, figure, rows, choices.ranges)
     result.notes += stiffen(armature_object, figure, rows)
+    result.notes += hold_pelvis(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
         result.notes += switch_to_fk(armature_object, rows)
         if choices.control_bones:
