@@ -38,7 +38,7 @@ from .figures.role import (
     Side,
     SkeletonTree,
 )
-from .figures.structure import ANKLE, IN_LINE, halves
+from .figures.structure import ANKLE, IN_LINE, halves, size_of
 from .keys import channels
 from .limit_sources import blender_limits, presets
 from .properties import constraint_list, new_constraints
@@ -443,6 +443,15 @@ def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[Pl
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
 
 
+def hold_pelvis(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
+    """Lock the pelvis above legs by Stiffness 1, which bodies that help would turn, and return notes."""
+    above = [bone for row in rows for bone in armature_object.pose.bones[row.top].parent_recursive]
+    pelvis = {bone.name: bone for bone in above if figure.is_pelvis(bone.name)}
+    free = [bone for bone in pelvis.values() if not bone.ccd_rig.stiffness]
+    make_stiff(armature_object, free, 1.0)
+    return [f"Held by the hips (Stiffness 1): {named([bone.name for bone in free])}"] if free else []
+
+
 def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.PoseBone) -> bool:
     """Whether a bone is in line with the bone before it, of the same part of a limb."""
     role = figure.roles.get(bone.name)
@@ -478,6 +487,22 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
 
 ROOM = 1.0
 """Range of the root bone's slide, in the figure's size."""
+PRECISION = 1e-4
+"""Largest position tolerance, in the figure's size: bones move in steps of a tolerance, as it were."""
+
+
+def fit_tolerance(armature_object: bpy.types.Object) -> None:
+    """Lower the position tolerance for a small figure, unless it was chosen."""
+    solver = armature_object.ccd_rig.solver
+    scale = abs(armature_object.matrix_world.determinant()) ** (1.0 / 3.0)
+    finest = PRECISION * scale * _size(armature_object)
+    if finest < solver.position_tolerance and not solver.is_property_set("position_tolerance"):
+        solver.position_tolerance = finest
+
+
+def _size(armature_object: bpy.types.Object) -> float:
+    bones = armature_object.data.bones
+    return size_of([point for each in bones for point in (each.head_local, each.tail_local)])
 
 
 def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool) -> Any:
@@ -490,10 +515,7 @@ def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool
     if planned.copies_rotation:
         row.rotation = "ORIENTATION"
     if planned.slides and not plants:  # planted feet shift the root bone
-        bones = armature_object.data.bones
-        points = [point for each in bones for point in (each.head_local, each.tail_local)]
-        spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
-        room = ROOM * Vector(spans).length
+        room = ROOM * _size(armature_object)
         joint = armature_object.pose.bones[planned.tip].ccd_rig
         joint.slide_is_made = not any(joint.use_slide)
         joint.use_slide = (True, True, True)
@@ -657,6 +679,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if choices.ranges is not Ranges.NONE:
         result.notes += apply(armature_object, figure, rows, choices.ranges)
     result.notes += stiffen(armature_object, figure, rows)
+    result.notes += hold_pelvis(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
         result.notes += switch_to_fk(armature_object, rows)
         if choices.control_bones:
@@ -664,6 +687,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
             )
     armature_object.ccd_rig.body_helps = True
+    fit_tolerance(armature_object)
     known = groups_of(recognised, bones)  # what the user has taken away was recognised
     result.notes += unknown_bones(armature_object, figure, (*known, *result.available))
     return result

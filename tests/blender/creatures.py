@@ -631,6 +631,21 @@ def upright(arm, leg_heads, extra=()):
     )
 
 
+def swan():
+    """Its neck rises above a level body, and its wings are two bones stretched out, as simple arms are."""
+    neck = ((-0.2, 0.42), (-0.3, 0.5), (-0.33, 0.62), (-0.3, 0.74), (-0.25, 0.85), (-0.24, 0.95))
+    return creature(
+        ("hips", "", (0, 0.1, 0.4)),
+        ("spine", "hips", (0, -0.05, 0.42)),
+        *called("neck", "spine", *((0, *place) for place in neck)),
+        ("head", "neck 6", (0, -0.3, 1.02)),
+        ("-beak", "head", (0, -0.38, 1.0)),
+        *called("wing_L", "spine", (0.08, -0.15, 0.46), (0.5, -0.12, 0.5)),
+        *called("tail", "hips", (0, 0.12, 0.4), (0, 0.25, 0.4)),
+        *joined("hips", LEG[:3], ((0.07, 0.08, 0.36), (0.07, 0.02, 0.22), (0.07, 0.08, 0.05))),
+    )
+
+
 def ogre():
     """Its arms are so long that its legs are short beside its span."""
     arm = ((0.05, 0, 1.4), (0.3, 0, 1.4), (1.3, 0.05, 1.4), (2.3, 0, 1.4))

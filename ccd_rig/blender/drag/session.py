@@ -578,6 +578,8 @@ class Session:
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
             elif figure.is_clavicle(bone.name):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
+            elif figure.is_pelvis(bone.name) and bone.name not in self._names:
+                changed["stiffness"] = 1.0
         limit = _acting_limit(bone)
         if settings["limit"] is None and limit is not None:
             changed |= {"limit": limit, "comfort": None}

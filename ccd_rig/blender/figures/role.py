@@ -166,6 +166,10 @@ class Figure:
             and bool(self.bones(Part.UPPER_ARM, role.side, role.number))
         )
 
+    def is_pelvis(self, name: str) -> bool:
+        """Whether a bone is the pelvis of a leg."""
+        return name in self.roles and self.roles[name].part is Part.PELVIS
+
     def partner(self, name: str) -> str:
         """Bone of the same role on the other side, the bone itself in the middle; empty if missing."""
         role = self.roles.get(name)

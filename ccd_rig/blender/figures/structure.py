@@ -139,21 +139,38 @@ def _split(
         beyond = partners.get(above, above)
         way = centres[name] - places[name]
         way -= 2.0 * way.dot(axis) * axis
+        # Of several, one with as many children: what a hand holds is one more.
         fits = [
-            (distance + (centres[other] - places[other] - way).length, other)
+            (
+                len(tree.children[other]) != count,
+                distance + (centres[other] - places[other] - way).length,
+                other,
+            )
             for other in tree.children.get(beyond, tree.children[""])
             if exact[other] < 0
             and other not in partners
             and tree.bones[other].parent == beyond
-            and len(tree.children[other]) == count
             and (distance := (places[other] - image).length) <= near
         ]
         if fits:
-            other = min(fits)[1]
+            other = min(fits)[2]
             partners |= {name: other, other: name}
     sides |= {name: exact[name] for name in partners}
     matched = len(partners) + sum(side == 0 for side in sides.values())
     return matched / len(places), Halves(axis, sides, partners)
+
+
+def without_props(tree: SkeletonTree, split: Halves) -> SkeletonTree:
+    """The skeleton without what one of a pair carries alone, such as a hand its sword."""
+    props = [
+        name
+        for name, bone in tree.bones.items()
+        if name not in split.partners
+        and (beyond := split.partners.get(bone.parent, ""))
+        and len(tree.children[beyond]) < len(tree.children[bone.parent])
+    ]
+    gone = {each for name in props for each in tree.below(name)}
+    return SkeletonTree(bone for bone in tree.bones.values() if bone.name not in gone)
 
 
 def _side(span: tuple[float, float], close: float) -> int:
@@ -257,6 +274,7 @@ def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
+                and not limb.says(Clue.HAIR)
                 and _limb_length(bones, first) >= (LEAST_FIN if _stands(bones, limb) else least) * bones.size
                 and (limb.tip - limb.base).length >= LEAST_FIN * bones.size
             ]
@@ -876,6 +894,9 @@ MIDDLE = 0.1
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     """Recognise kind and roles by structure; UNKNOWN and no roles if it is ambiguous."""
     split = halves(tree)
+    if split is not None:
+        tree = without_props(tree, split)
+        split = halves(tree)
     if split is None:
         return chain(tree)
     bones = skeleton(tree, split)
@@ -950,6 +971,9 @@ def _two_legs(
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
     upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (ahead or not wings)
+    if upright and fore and middle.hips:  # a swan's neck rises, its body does not
+        body = fore.base - bones.places[middle.hips]
+        upright = body.z > abs(body.dot(middle.front))
     if not upright and not (fore and fore in ahead and (is_arm(bones, fore) or _hangs(fore))):
         return Kind.BIRD, roles | _wings(bones, [*ahead, *wings], middle)
     roles |= _arms(bones, ahead, middle) | _wings(bones, wings, middle)

@@ -247,8 +247,11 @@ def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
         above = [name for name in tree.ancestors(arm) if read(name).side is side and name not in roles]
         if above and above[-1] != arm:  # next to the trunk
             limb[Part.SHOULDER] = above[-1]
+        thigh = limb[Part.THIGH]
+        above = [name for name in tree.ancestors(thigh) if read(name).side is side and name not in roles]
+        limb[Part.PELVIS] = above[-1] if above and above[-1] != thigh else ""
         _add_limb(tree, roles, limb, ARM_PARTS[:-1], side)
-        _add_limb(tree, roles, limb, LEG_PARTS[1:-1], side)
+        _add_limb(tree, roles, limb, LEG_PARTS[:-1], side)
         _add_fingers(tree, roles, limb[Part.HAND], side)
         toes = [child for child in tree.children.get(limb[Part.FOOT], ()) if read(child).part is Part.TOE]
         if limb[Part.TOE] or len(toes) == 1:

@@ -366,11 +366,50 @@ def test_who_stands_upright_on_toes_is_no_human(ext):
     assert figure.bones("hand", "L") == ("Arm_3_L",)
 
 
+@pytest.mark.parametrize("hand", ["Hand_L", "Hand_R"])
+@pytest.mark.parametrize("make", [creatures.four_arms, creatures.centaur, creatures.monster])
+def test_a_sword_in_one_hand_is_no_part_of_it(ext, make, hand):
+    """Its hand had no mirror image any more: without names the arm ended before it, or all was unknown."""
+    bones = make()
+    hand = next(bone for bone in bones if bone.name.endswith(hand))
+    tip = Vector(hand.tail) + Vector((0.0, -0.3, 0.0))
+    sword = (
+        rigs.B("Sword", hand.tail, tip, hand.name),
+        rigs.B("Blade", tip, tip + tip - Vector(hand.tail), "Sword"),
+    )
+    without, with_sword = (told_of(ext, each, named=False) for each in (bones, [*bones, *sword]))
+    assert with_sword[0].kind == without[0].kind != "unknown"
+    assert with_sword[1] == without[1]
+
+
+def test_hair_is_no_pair_of_arms(ext):
+    """Two strands on a head were the first arms, where the true ones are short."""
+    bones = []
+    for bone in creatures.tyrannosaur():
+        if bone.name.startswith("Arm"):
+            shoulder = Vector((math.copysign(0.2, bone.head[0]), -0.15, 1.9))
+            head, tail = (shoulder.lerp(Vector(place), 0.5) for place in (bone.head, bone.tail))
+            bones.append(rigs.B(bone.name, head, tail, bone.parent))
+        else:
+            bones.append(bone)
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        heads = [(0.1 * sign, -0.2 + 0.1 * k, 2.5 - 0.3 * k) for k in range(4)]
+        for k in range(3):
+            above = f"Hair_{k}_{side}" if k else "Head"
+            bones.append(rigs.B(f"Hair_{k + 1}_{side}", heads[k], heads[k + 1], above))
+    bones.append(rigs.B("Hair_1", (0, 0, 2.6), (0, 0.2, 2.4), "Head"))
+    bones.append(rigs.B("Hair_2", (0, 0.2, 2.4), (0, 0.3, 2.1), "Hair_1"))
+    figure = figure_of(ext, bones)
+    assert figure.bones("hand", "L") == ("Arm_3_L",)
+    assert not any("Hair" in name for name in figure.roles)
+
+
 NAMELESS = {
     creatures.ogre: "human",
     creatures.fairy: "human",
     creatures.lamia: "human",
     creatures.ostrich: "bird",
+    creatures.swan: "bird",
     creatures.tyrant: "two-legged animal",
     creatures.giraffe: "quadruped",
     creatures.giraffe_with_an_end: "quadruped",

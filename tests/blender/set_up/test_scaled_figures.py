@@ -5,8 +5,8 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from figures_set_up import bake, matrices, set_up
-from mathutils import Euler, Matrix
+from figures_set_up import bake, matrices, move, set_up
+from mathutils import Euler, Matrix, Vector
 
 TURN = Euler((0.3, -0.4, 0.5))
 SCALES = {
@@ -49,6 +49,36 @@ def test_what_is_stretched_is_told_when_it_is_set_up(ext):
     build = ext.module("ccd_rig.blender.set_up")
     notes = build.set_up(bpy.context, rig, build.Choices(list(build.Group))).notes
     assert any(UNEVEN in note for note in notes)
+
+
+def turned(size):
+    """Rotations of a human of a size whose hand is moved by a small part of it, and its tolerance."""
+    rig = rigs.metarig("basic_human")
+    rig.matrix_world = Matrix.Scale(size, 4)
+    rigs.update()
+    made = set_up(rig)
+    move(made["hand.L"], Vector((-0.012, -0.02, 0.015)) * size)
+    bake(rig)
+    tolerance = rig.ccd_rig.solver.position_tolerance
+    return [bone.matrix.to_quaternion() for bone in rig.pose.bones], tolerance
+
+
+def test_a_figure_of_a_centimetre_is_posed_as_a_large_one(ext):
+    """Bones were off by up to 8 degrees: the tolerance was that of a human."""
+    large, usual = turned(1.0)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    small, fine = turned(0.01)
+    assert usual == pytest.approx(1e-4)
+    assert fine < 1e-5
+    assert max(a.rotation_difference(b).angle for a, b in zip(large, small, strict=True)) < 0.01
+
+
+def test_a_tolerance_that_was_chosen_stays(ext):
+    rig = rigs.metarig("basic_human")
+    rig.matrix_world = Matrix.Scale(0.01, 4)
+    rig.ccd_rig.solver.position_tolerance = 2e-4
+    set_up(rig)
+    assert rig.ccd_rig.solver.position_tolerance == pytest.approx(2e-4)
 
 
 @pytest.mark.parametrize("scale", ["mirrored", "mirrored and stretched"])

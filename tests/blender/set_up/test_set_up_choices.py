@@ -8,8 +8,8 @@ import bpy
 import creatures
 import pytest
 import rigs
-from figures_set_up import FRAMES, bake, matrices, set_up
-from mathutils import Quaternion, Vector
+from figures_set_up import FRAMES, bake, matrices, move, set_up
+from mathutils import Matrix, Quaternion, Vector
 from rigs import B
 
 
@@ -119,6 +119,53 @@ def test_pieces_of_a_limb_stay_in_line(ext):
     assert rig.pose.bones["shin.L"].ccd_rig.stiffness == 0.0
     bpy.ops.ccd_rig.constraints_remove()
     assert not any(bone.ccd_rig.stiffness for bone in rig.pose.bones)
+
+
+def biped_with_pelvis():
+    """Its thighs hang on bones from the hips aside, as in MakeHuman's rigs."""
+    bones = []
+    for bone in rigs.biped():
+        if bone.name.startswith("thigh"):
+            pelvis = f"pelvis.{bone.name[-1]}"
+            bones.append(B(pelvis, (0.0, *bone.head[1:]), bone.head, bone.parent))
+            bones.append(B(bone.name, bone.head, bone.tail, pelvis))
+        else:
+            bones.append(bone)
+    for side, sign in (("L", 1), ("R", -1)):
+        parent = "spine"
+        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
+            bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
+            parent = f"{name}.{side}"
+    return rigs.armature(bones)
+
+
+def test_a_pelvis_does_not_turn_for_a_leg(ext):
+    """Hips that were pulled up turned it by up to 80 degrees in a frame: Body Helps used it as a thigh."""
+    rig = biped_with_pelvis()
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
+    assert roles["pelvis.L"].words() == "left pelvis"
+    made = set_up(rig)
+    assert made["foot.L"].chain_length == 3
+    stiff = {bone.name for bone in rig.pose.bones if bone.ccd_rig.stiffness == 1.0}
+    assert stiff == {"pelvis.L", "pelvis.R"}
+    move(made["hips"], (0.05, 0.1, 0.15))
+    bake(rig)
+    assert rig.pose.bones["pelvis.L"].matrix_basis.to_quaternion().angle < 1e-4
+    bpy.ops.ccd_rig.constraints_remove()
+    assert not any(bone.ccd_rig.stiffness for bone in rig.pose.bones)
+
+
+def test_a_pelvis_does_not_turn_in_a_drag_of_others(ext):
+    rig = biped_with_pelvis()
+    rig.ccd_rig.pin_feet = True
+    for names, turns in (("hips", False), ("pelvis.L", True)):
+        rigs.activate(rig)
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.ccd_rig.drag(value=(0.05, 0.1, -0.1), names=names)
+        assert (rig.pose.bones["pelvis.L"].matrix_basis.to_quaternion().angle > 1e-4) is turns
+        for bone in rig.pose.bones:
+            bone.matrix_basis = Matrix()
+        rigs.update()
 
 
 def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
