@@ -174,11 +174,12 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
     keyed = {path for _, path, _ in contents.action_content(bpy.data.actions[report.action])}
     limits = {bone.name: _limit(bone) for bone in rig.pose.bones if _is_limited(rig, bone, keyed)}
     free = {bone.name for bone in rig.pose.bones if _is_free(bone)}
-    plain = not any(row.kind == "PLANT" for row in rig.ccd_rig.constraints)
     told = report.check is not None and not report.check.mismatches()
+    # A leg that the body goes after keeps its animation, and no limit holds the body.
+    legs = {bone for row in rows.values() if row["kind"] == "PLANT" for bone in row["chain"]}
     bare = not settings.reduces and not settings.keys.is_sparse and not _is_stretched(bpy.context.scene)
     by_frame: dict[float, list[Any]] = {}
-    for entry in report.entries if told and bare and plain else ():
+    for entry in report.entries if told and bare else ():
         by_frame.setdefault(entry.frame, []).append(entry)
     frames = []
     for frame, entries in by_frame.items():
@@ -191,7 +192,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
         base = bases.get(int(frame), {})
         limited = [
             bone
-            for bone in limits.keys() & influences.keys() & free
+            for bone in limits.keys() & influences.keys() & free - legs
             if influences[bone] >= 1.0 or (base and angles.outside(limits[bone], base[bone]) == 0.0)
         ]
         chains = [{*rows[entry.constraint]["chain"]} for entry in entries]
@@ -205,7 +206,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
                 "alone": bool(base) and _is_alone(rows[entry.constraint], chains, limits),
             }
             for entry in entries
-            if rows[entry.constraint]["target"]
+            if rows[entry.constraint]["target"] and rows[entry.constraint]["kind"] != "PLANT"
         ]
         frames.append({"frame": int(frame), "limited": sorted(limited), "entries": told_of, "base": base})
     return {
@@ -213,9 +214,35 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
         "rows": rows,
         "limits": limits,
         "tolerance": (report.tolerance, report.angle_tolerance),
-        "tells_angles": not draw.odd,
+        "tells_angles": not draw.odd or _is_rigid(rig),
         "frames": frames,
     }
+
+
+def _is_rigid(rig: Any) -> bool:
+    """Whether no bone, target or object is scaled or sheared: rotations are then beyond doubt."""
+    targets = [row.target for row in rig.ccd_rig.constraints if row.target is not None]
+    for action in bpy.data.actions:
+        if any(path.endswith("scale") for _, path, _ in contents.action_content(action)):
+            return False
+    driven = rig.animation_data is not None and any(
+        each.data_path.endswith("scale") for each in rig.animation_data.drivers
+    )
+    plain = all(bone.scale == Vector((1.0, 1.0, 1.0)) for bone in rig.pose.bones)
+    return plain and not driven and all(map(_is_upright, (rig, *targets)))
+
+
+def _is_upright(thing: Any) -> bool:
+    """Whether the axes of an object are at right angles, equally long, and not mirrored."""
+    axes = thing.matrix_world.to_3x3()
+    size = axes.col[0].length
+    square = axes @ axes.transposed()
+    even = all(
+        abs(square[i][k] - (size * size if i == k else 0.0)) <= 1e-5 * size * size
+        for i in range(3)
+        for k in range(3)
+    )
+    return size > 0.0 and even and axes.determinant() > 0.0
 
 
 def _is_alone(row: dict[str, Any], chains: list[set[str]], limits: dict[str, Any]) -> bool:

@@ -59,6 +59,39 @@ def test_a_row_that_is_called_reached_and_is_not(told):
     assert words.startswith("frame 3: 'Hand' is called reached, and plays 0.")
 
 
+def test_a_reach_of_a_figure_that_stands_is_judged_too(ext, tmp_path):
+    """The leg on which a body stands keeps its animation: no limit of it is judged."""
+    rig = rigs.armature(rigs.biped())
+    rigs.reach(rig, "foot.L", None, "Foot", kind="PLANT")
+    rigs.reach(rig, "head", rigs.empty("Goal", (0.2, -0.2, 1.7)), "Head", chain_length=2)
+    for name in ("shin.L", "spine"):
+        rig.pose.bones[name].ccd_rig.limit.kind = "CONE"
+    plan = saved(ext, rig, tmp_path)
+    assert played.ask(plan) == []
+    assert not entries(plan, "Foot")
+    assert all(frame["limited"] == ["spine"] for frame in plan["frames"])
+    entries(plan, "Head")[1]["keyed_residual"] += 0.01
+    (words,) = played.judge(plan)
+    assert words.startswith("frame 2: 'Head' is ")
+
+
+@pytest.mark.parametrize(
+    ("scale", "told_of"), [((2, 2, 2), True), ((1, 2, 1), False), ((-1, 1, 1), False), ((-1, -1, 1), True)]
+)
+def test_rotations_are_judged_where_nothing_is_sheared_or_mirrored(ext, scale, told_of):
+    rig = rigs.chain(2)
+    rigs.reach(rig, "bone_1", rigs.empty("Goal"), "Hand")
+    for thing in (rig, bpy.data.objects["Goal"]):
+        thing.rotation_euler, thing.scale = (0.1, 0.2, 0.3), scale
+        rigs.update()
+        assert judged._is_rigid(rig) == told_of
+        thing.scale = (1, 1, 1)
+    rigs.update()
+    assert judged._is_rigid(rig)
+    rig.pose.bones["bone_0"].scale.x = 1.5
+    assert not judged._is_rigid(rig)
+
+
 def test_a_distance_that_is_told_otherwise(told):
     entries(told, "Hand")[1]["keyed_residual"] += 0.01
     (words,) = played.judge(told)

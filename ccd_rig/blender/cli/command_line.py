@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
+import bpy
+
 from ...errors import CCDRigError
 from ...json_text import printable
 from .. import atomic_write
@@ -24,22 +26,35 @@ from .files import COMMAND, Exit, UsageError
 class Interrupt:
     """Handler of Ctrl-C: ends the command at once, or at the next step of the bake's progress.
 
-    A signal may arrive while Blender runs any add-on's handler of frame changes. Blender prints an exception
-    that such a handler raises, and continues.
+    A signal may arrive while Blender runs any add-on's handler of frame changes, or of saving. Blender prints
+    an exception that such a handler raises, and continues: the handler is left to end.
     """
 
     def __init__(self) -> None:
         self._arrived = False
 
-    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, and remember the signal."""
+    def __call__(self, _signal: int, frame: FrameType | None) -> None:
+        """Remember the signal, and raise KeyboardInterrupt except inside a handler."""
         self._arrived = True
-        self.check()
+        if not _is_in_handler(frame):
+            self.check()
 
     def check(self) -> None:
-        """Raise the KeyboardInterrupt again that may have been lost."""
+        """Raise KeyboardInterrupt if a signal has arrived, again if it was lost."""
         if self._arrived:
             raise KeyboardInterrupt
+
+
+def _is_in_handler(frame: FrameType | None) -> bool:
+    """Whether a frame, or one that called it, runs a function that Blender calls on events."""
+    events = (getattr(bpy.app.handlers, name) for name in dir(bpy.app.handlers))
+    functions = (function for each in events if isinstance(each, list) for function in each)
+    codes = {getattr(function, "__code__", None) for function in functions}
+    while frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main(argv: Sequence[str]) -> int:
