@@ -114,8 +114,10 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         if role == Role(Part.HEAD):  # heads beside it leave the spine to it
             neck = [*figure.bones(Part.SPINE), *neck]
         above = [bone for bone in neck if tree.is_below(name, bone)]
-        # Controls of a generated neck and head are no parents of each other.
-        reaches = figure.family != RIGIFY and above[0] != name
+        # A generated neck is no parent of its head. A head alone takes the body along.
+        hips = figure.bones(Part.HIPS)[:1]
+        is_carried = any(tree.is_below(name, each) for each in hips) and name not in hips
+        reaches = figure.family != RIGIFY and (above[0] != name or is_carried)
         top = above[0] if reaches else name
         yield PlannedRow(Group.HEAD, figure.roles[name], name, top, reaches=reaches)
 

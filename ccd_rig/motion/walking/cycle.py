@@ -62,6 +62,8 @@ PREVIEW = 0.1
 PLANTED = 0.5
 """Part of the frames in which a foot is low and does not go ahead of the figure that it rests on the ground
 at least; below that it slides."""
+GOING = 0.5
+"""Part of the figure's speed from which a foot goes ahead: one that stands has none over the ground."""
 LONG = 0.35
 """Part of a leg's length from which the bone at its end, without a ball, is one of its links and no foot."""
 
@@ -326,24 +328,33 @@ def _walked(
     reference = target.reference
     motion = SourceMotion(names, times, walked, np.tile(world, (3, 1, 1)), *reference)
     themselves = replace(figure_map, sources={name: name for name in figure_map.sources})
-    phases = find_stances(motion, themselves, thresholds).phases
     ahead = np.array((1.0, 0.0, 0.0))
     lows = {leg.limb.name: float(balls[leg.limb.name][:, 2].min()) - leg.sole.height for leg in legs}
-    yielding = {  # a foot that is held up all the time is none of them
-        name: yielding_phases(np.tile(each, (3, 1)), times, size, ahead, thresholds)
-        if lows[name] - min(lows.values()) < thresholds.height * size
-        else []
-        for name, each in balls.items()
-    }
-    if any(_length(phases[name], count) < PLANTED * _length(yielding[name], count) for name in balls):
-        phases = {name: yielding[name] or each for name, each in phases.items()}
+
+    def stances_of(thresholds: ContactThresholds) -> Mapping[str, Sequence[Phase]]:
+        phases = find_stances(motion, themselves, thresholds).phases
+        yielding = {  # a foot that is held up all the time is none of them
+            name: yielding_phases(np.tile(each, (3, 1)), times, size, ahead, thresholds)
+            if lows[name] - min(lows.values()) < thresholds.height * size
+            else []
+            for name, each in balls.items()
+        }
+        if any(_length(phases[name], count) < PLANTED * _length(yielding[name], count) for name in balls):
+            phases = {name: yielding[name] or each for name, each in phases.items()}
+        return phases
+
+    phases = stances_of(thresholds)
+    if any(_is_endless(each, count) for each in phases.values()):
+        # Long legs that take small steps, such as an insect's, are slow even where they go ahead.
+        slow = min(thresholds.speed, GOING * speed / size)
+        phases = stances_of(replace(thresholds, speed=slow))
     spans: dict[str, list[tuple[int, int]]] = {}
     for leg in legs:
         name = leg.limb.name
         period_spans = [
             (p.first - count, p.last - count) for p in phases[name] if count <= p.first < 2 * count
         ]
-        if any(last - first >= count for first, last in phases[name]):
+        if _is_endless(phases[name], count):
             raise InvalidInput(f"the {name} never leaves the ground in the cycle: choose a motion that walks")
         spans[name] = period_spans
     if not any(spans.values()):
@@ -366,6 +377,11 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def _is_endless(phases: Sequence[Phase], count: int) -> bool:
+    """Whether a phase takes all frames of a period."""
+    return any(last - first >= count for first, last in phases)
 
 
 def _length(phases: Sequence[Phase], count: int) -> int:

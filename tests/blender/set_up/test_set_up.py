@@ -42,6 +42,21 @@ def test_rows_of_a_metarig(kind, rows):
     assert len({row.target for row in made.values()}) == len(made)
 
 
+def test_a_head_on_a_body_without_a_neck_takes_it_along():
+    """Its target turned it and nothing else: an ant's dragged head stayed, and all was met."""
+    rig = rigs.armature(creatures.ant())
+    made = set_up(rig)
+    feet = {name: target_of(row).translation for name, row in made.items() if "leg" in name}
+    assert len(feet) == 6
+    before = matrices(rig)["head"].translation
+    move(made["head"], (0.0, -0.05, 0.02))
+    bake(rig)
+    shown = matrices(rig)
+    assert (shown["head"].translation - before - Vector((0.0, -0.05, 0.02))).length < SOLVE
+    for name, place in feet.items():
+        assert (rig.pose.bones[name].tail - place).length < SOLVE
+
+
 def test_targets_and_poles_lie_in_one_collection(ext):
     made = set_up(rigs.metarig("basic_human"), poles=True)
     things = [row.target for row in made.values()]

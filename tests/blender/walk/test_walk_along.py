@@ -403,6 +403,14 @@ def test_a_foot_that_slides_in_the_cycle_is_planted(walk):
     assert not any("Never down" in each for each in walk.warnings(done))
 
 
+def test_long_legs_that_take_small_steps_leave_the_ground(walk):
+    """Feet were never faster than a leg's length in 3 seconds, and so "never leaves the ground"."""
+    rig = spider(swing=0.06, most=0.08)
+    done = done_of(walk, rig, curve((0.0, 0.0, 0.0), (0.0, -2.0, 0.0)))
+    assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
+    assert done.measures.slide < 5e-4
+
+
 def test_bones_that_turn_much_faster_than_in_the_cycle_are_told(walk):
     """With how long feet are down in it, which is 0.6 of the time, and what helps."""
     done = done_of(walk, spider(), curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0)))

@@ -78,10 +78,11 @@ def contents(rig):
     return *data, sorted(each.name for each in bpy.data.curves), action, pose, bpy.context.scene.frame_current
 
 
-def spider(frames=24, swing=0.35, wide="", wider=1.0, raised=None):
+def spider(frames=24, swing=0.35, wide="", wider=1.0, raised=None, most=0.5):
     """A spider that walks in place by keys: legs swing about the vertical, lifted on their way ahead.
 
     The leg `wide` swings `wider` times as far; `raised`: radians by which it is lifted all the time.
+    The other legs are lifted by `most` radians.
     """
     rig = rigs.armature(rigs.spider(), "Spider")
     for side in "LR":
@@ -95,7 +96,7 @@ def spider(frames=24, swing=0.35, wide="", wider=1.0, raised=None):
                 is_wide = f"leg{leg}.{side}" == wide
                 far = swing * (wider if is_wide else 1.0)
                 _turn(rig, f"leg{leg}_0.{side}", "Z", far * back * (-1.0 if side == "L" else 1.0), frame)
-                lift = raised if is_wide and raised else 0.5 * math.sin(math.pi * v) ** 2
+                lift = raised if is_wide and raised else most * math.sin(math.pi * v) ** 2
                 _turn(rig, f"leg{leg}_2.{side}", "Y", -lift if side == "L" else lift, frame)
     rigs.activate(rig)
     return rig
