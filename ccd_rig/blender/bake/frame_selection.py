@@ -66,7 +66,8 @@ def frames(
             raise RigError(f"{label} has no keys in {span}: key it, or choose another Reference Object")
     else:
         solved = sorted({*settings.solved_frames(), *ends})
-        keyed = solved if settings.keys is Keys.SOLVED_FRAMES else settings.keyed_frames()
+        every_frame = range(settings.frame_start, settings.frame_end + 1)
+        keyed = solved if settings.keys is Keys.SOLVED_FRAMES else every_frame
         return [float(frame) for frame in solved], [float(frame) for frame in keyed]
     chosen = [float(settings.frame_start)]
     # Keys that Blender would merge are one; the ends of the range always stay.

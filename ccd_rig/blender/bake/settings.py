@@ -153,12 +153,6 @@ class BakeSettings:
             ::-1
         ]
 
-    def keyed_frames(self) -> list[int]:
-        """Keyed frames, unless these are taken from other keys."""
-        if self.keys is Keys.SOLVED_FRAMES:
-            return self.solved_frames()
-        return list(range(self.frame_start, self.frame_end + 1))
-
 
 # Options ----------------------------------------------------------------------------------------------------
 

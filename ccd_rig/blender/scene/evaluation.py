@@ -223,9 +223,6 @@ class Samples:
     unplanted: Array | None
     worlds: Array  # (R, 4, 4) from armature space to world space
 
-    def __len__(self) -> int:
-        return len(self.frames)
-
     def __getitem__(self, k: int) -> FrameSample:
         """Return the sample of frame `k`."""
         return FrameSample(
