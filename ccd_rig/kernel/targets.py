@@ -17,19 +17,19 @@ an axis. Space of the offset: 0 the target's, 1 the armature's, 2 the world's. W
 """
 
 
-def moved(rows, row, at, v):
-    """A point moved by an affine matrix."""
+def turned_by(rows, row, at, v):
+    """A vector moved by an affine matrix, as one between two points."""
     return Vector(
-        rows[row, at] * v.x + rows[row, at + 1] * v.y + rows[row, at + 2] * v.z + rows[row, at + 3],
-        rows[row, at + 4] * v.x + rows[row, at + 5] * v.y + rows[row, at + 6] * v.z + rows[row, at + 7],
-        rows[row, at + 8] * v.x + rows[row, at + 9] * v.y + rows[row, at + 10] * v.z + rows[row, at + 11],
+        rows[row, at] * v.x + rows[row, at + 1] * v.y + rows[row, at + 2] * v.z,
+        rows[row, at + 4] * v.x + rows[row, at + 5] * v.y + rows[row, at + 6] * v.z,
+        rows[row, at + 8] * v.x + rows[row, at + 9] * v.y + rows[row, at + 10] * v.z,
     )
 
 
-def turned_by(rows, row, at, v):
-    """`moved` less the point to which it moves the origin."""
-    v = moved(rows, row, at, v)
-    return Vector(v.x - rows[row, at + 3], v.y - rows[row, at + 7], v.z - rows[row, at + 11])
+def moved(rows, row, at, v):
+    """A point moved by an affine matrix."""
+    v = turned_by(rows, row, at, v)
+    return Vector(v.x + rows[row, at + 3], v.y + rows[row, at + 7], v.z + rows[row, at + 11])
 
 
 def write_targets(matrices, are_local, to_armature, uses, axes, offsets, targets):

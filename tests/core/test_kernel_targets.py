@@ -72,3 +72,14 @@ def test_an_axis_without_length_is_no_direction() -> None:
     flat = np.eye(4).reshape(1, 16)
     write_targets(flat.copy(), np.zeros(1, np.int32), flat, uses, np.zeros((1, 3)), np.zeros((1, 3)), targets)
     assert np.isnan(targets[0, 7:10]).all()
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6, 1e12, 1e15])
+def test_the_direction_of_a_target_does_not_depend_on_its_place(far: float) -> None:
+    rng, targets = np.random.default_rng(908), np.ones((1, 16), np.float32)
+    matrix, uses, axis = affine(rng), np.array([[0, -1, 2, 0, 0]], np.int32), rng.normal(size=(1, 3))
+    matrix[:3, 3] = (far, -far, 0.5 * far)
+    local, flat = np.ones(1, np.int32), np.eye(4).reshape(1, 16)
+    write_targets(matrix.reshape(1, 16).copy(), local, flat, uses, axis, np.zeros((1, 3)), targets)
+    expected = matrix[:3, :3] @ axis[0]
+    assert targets[0, 7:10] == pytest.approx(expected / np.linalg.norm(expected), abs=1e-7)
