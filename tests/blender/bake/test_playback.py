@@ -243,16 +243,21 @@ def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, mon
 
 def test_what_nobody_can_name_is_said_too(channels, bake, arm):
     steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41))
+    spoil_keys(channels, arm, steps, "bone_1", 0.5)
+    row = only(rest(steps))
+    assert row.causes == ("something else moves bone 'bone_1'",)
+
+
+def spoil_keys(channels, rig, steps, bone, amount):
+    """Change keys of bones, by a part of their names, when a bake's check begins."""
     for progress in steps:
         if progress.verb == "checked":
             break
-    for curve in channels.fcurves_of(arm):
-        if "bone_1" in curve.data_path:
+    for curve in channels.fcurves_of(rig):
+        if bone in curve.data_path:
             for key in curve.keyframe_points:
-                key.co.y += 0.5
+                key.co.y += amount
             curve.update()
-    row = only(rest(steps))
-    assert row.causes == ("something else moves bone 'bone_1'",)
 
 
 @pytest.fixture
@@ -313,14 +318,7 @@ def test_the_bone_is_named_whose_mass_nobody_knows_to_be_moved(channels, bake, b
         balanced.pose.bones[name].keyframe_insert("rotation_quaternion", frame=1)
     settings = bake.BakeSettings(1, 11, destination=bake.Destination.CURRENT_ACTION)
     steps = bake.bake_steps(bpy.context.scene, balanced, settings)
-    for progress in steps:
-        if progress.verb == "checked":
-            break
-    for curve in channels.fcurves_of(balanced):
-        if "side" in curve.data_path:
-            for key in curve.keyframe_points:
-                key.co.y += 0.3
-            curve.update()
+    spoil_keys(channels, balanced, steps, "side", 0.3)
     assert only(rest(steps)).causes == ("something else moves bone 'side_2'",)
 
 

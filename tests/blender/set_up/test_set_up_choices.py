@@ -121,6 +121,15 @@ def test_pieces_of_a_limb_stay_in_line(ext):
     assert not any(bone.ccd_rig.stiffness for bone in rig.pose.bones)
 
 
+def arms():
+    """Arms of a biped, stretched out."""
+    for side, sign in (("L", 1), ("R", -1)):
+        parent = "spine"
+        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
+            yield B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent)
+            parent = f"{name}.{side}"
+
+
 def biped_with_pelvis():
     """Its thighs hang on bones from the hips aside, as in MakeHuman's rigs."""
     bones = []
@@ -131,12 +140,7 @@ def biped_with_pelvis():
             bones.append(B(bone.name, bone.head, bone.tail, pelvis))
         else:
             bones.append(bone)
-    for side, sign in (("L", 1), ("R", -1)):
-        parent = "spine"
-        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
-            bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
-            parent = f"{name}.{side}"
-    return rigs.armature(bones)
+    return rigs.armature([*bones, *arms()])
 
 
 def test_a_pelvis_does_not_turn_for_a_leg(ext):
@@ -181,12 +185,7 @@ def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
             bones.append(B(bone.name, bone.head, bone.tail, f"metatarsus.{bone.name[-1]}", connect=True))
         else:
             bones.append(bone)
-    for side, sign in (("L", 1), ("R", -1)):
-        parent = "spine"
-        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
-            bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
-            parent = f"{name}.{side}"
-    rig = rigs.armature(bones)
+    rig = rigs.armature([*bones, *arms()])
     roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     assert roles["metatarsus.L"].words() == "left shin 2"
     made = set_up(rig)
