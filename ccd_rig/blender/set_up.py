@@ -123,7 +123,7 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
 
 
 def _arms(figure: Figure) -> Iterator[PlannedRow]:
-    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.HAND})
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.UPPER_ARM})
     for number in numbers:
         for side in SIDES:
             upper, lower, hand = (
@@ -132,6 +132,16 @@ def _arms(figure: Figure) -> Iterator[PlannedRow]:
             if upper and hand:
                 bend = lower[0] if lower else ""
                 yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
+            elif upper and lower:
+                yield PlannedRow(
+                    Group.HANDS,
+                    figure.roles[lower[-1]],
+                    lower[-1],
+                    upper[0],
+                    use_tail=True,
+                    copies_rotation=False,
+                    bend=lower[0],
+                )
 
 
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
@@ -342,7 +352,7 @@ STRAIGHT = 0.0025
 """Offset below which a limb is straight: a bend of 0.6 degrees, see `solvers.problem_tables.STRAIGHT`."""
 ONE_WAY = 0.6
 """Smallest sum of bends, in the largest bend, of a limb with one side; legs of animals bend to both sides."""
-KNEES = (Part.FOOT, Part.TOE)
+KNEES = (Part.SHIN, Part.FOOT, Part.TOE)
 """Ends of limbs that bend to the front, as a human's leg; arms and front legs bend to the back."""
 DISTANCE = 0.75
 """Distance of a pole from the knee or elbow, in the limb's length."""
@@ -734,7 +744,7 @@ def _add_rows(
         place = pole_place(evaluated, row, front) if bends else None
         if place is not None:
             # At rest the pole is beside the bone that begins at the knee or elbow.
-            above = place_of_target if row.role.part in FEET else carrier
+            above = place_of_target if row.role.part in (*KNEES, *FRONT_PARTS) else carrier
             side, name = row.role.side, f"Pole {row.tip}"
             wanted.append(NewTarget(name, row.tip, place, None, "PLAIN_AXES", side, row.bend, above))
             users.append((added.name, "pole"))

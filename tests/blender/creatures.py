@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from rigs import B
 
@@ -513,6 +514,66 @@ def centaur_without_shoulders():
         *hoofed("Front_Leg", "Spine_2", 0),
         *hoofed("Back_Leg", "Hips", 0.8),
     )
+
+
+def low_poly(knee=-0.02):
+    """A human as old games have it: arms and legs of two bones, no hands, no feet, one bone for the body."""
+    bones = [B("Body", (0, 0, 0.9), (0, 0, 1.4)), B("Head", (0, 0, 1.42), (0, 0, 1.75), "Body")]
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        limbs = {
+            "Arm": ((0.2, 0, 1.38), (0.45, 0.03, 1.38), (0.7, 0, 1.38)),
+            "Leg": ((0.1, 0, 0.88), (0.1, knee, 0.45), (0.1, 0, 0.02)),
+        }
+        for name, (top, middle, end) in limbs.items():
+            places = [(sign * x, y, z) for x, y, z in (top, middle, end)]
+            bones.append(B(f"{name}_1_{side}", *places[:2], "Body"))
+            bones.append(B(f"{name}_2_{side}", *places[1:], f"{name}_1_{side}"))
+    return bones
+
+
+def upright_human():
+    """A human with hands, feet and a neck."""
+    return creature(
+        ("Hips", "", (0, 0, 0.95)),
+        *row("Spine", "Hips", (0, 0, 1.1), (0, 0, 1.3)),
+        ("Neck", "Spine_2", (0, 0, 1.5)),
+        ("Head", "Neck", (0, 0, 1.6)),
+        *row("Arm_L", "Spine_2", (0.18, 0.03, 1.43), (0.44, 0.07, 1.3), (0.68, 0.02, 1.18)),
+        *row("Leg_L", "Hips", (0.1, 0, 0.9), (0.1, -0.02, 0.48), (0.1, 0.03, 0.08), (0.1, -0.1, 0.02)),
+    )
+
+
+def pterosaur(nudge=lambda: 0.0):
+    """Wings of five bones with claws, steep legs, a crest; `nudge` shifts what is beside the middle."""
+    rows = {
+        "hips": ("", (0, 0.2, 0.9), (0, 0.05, 0.95)),
+        "spine": ("hips", (0, 0.05, 0.95), (0, -0.2, 1.0)),
+        "neck": ("spine", (0, -0.2, 1.0), (0, -0.45, 1.15), (0, -0.7, 1.3)),
+        "head": ("neck_2", (0, -0.7, 1.3), (0, -1.4, 1.3)),
+        "crest": ("head", (0, -0.75, 1.35), (0, -0.4, 1.55)),
+        "wing_L": (
+            *("spine", (0.12, -0.15, 1.0), (0.45, -0.05, 1.05), (0.85, -0.2, 1.05), (1.0, -0.2, 1.05)),
+            *((1.6, 0.1, 1.0), (2.1, 0.5, 0.95)),
+        ),
+        "leg_L": ("hips", (0.1, 0.2, 0.85), (0.14, 0.05, 0.5), (0.14, 0.25, 0.15), (0.14, 0.1, 0.02)),
+    }
+    for claw in range(3):
+        ends = [(1.0, -0.22, 1.05), (1.05 + 0.02 * claw, -0.3, 1.05), (1.08 + 0.03 * claw, -0.36, 1.04)]
+        rows[f"claw{claw}_L"] = ("wing_3_L", *ends)
+    bones = []
+    for name, (parent, *places) in rows.items():
+        word, _, side = name.partition("_")
+        above = parent
+        for k, ends in enumerate(pairwise(places), 1):
+            both = [[each + nudge() for each in end] if side else list(end) for end in ends]
+            bone = "_".join([word, *([str(k)] if len(places) > 2 else []), *([side] if side else [])])
+            bones.append(B(bone, *both, above))
+            if side:
+                mirrored = [[-end[0], *end[1:]] for end in both]
+                other = above[:-2] + "_R" if above.endswith("_L") else above
+                bones.append(B(bone[:-2] + "_R", *mirrored, other))
+            above = bone
+    return bones
 
 
 def crab():

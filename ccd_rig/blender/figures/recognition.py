@@ -123,7 +123,7 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
             if structure is None or not _has_more_limbs(tree, roles, structure[1]):
                 return Figure(Kind.HUMAN, roles, family)
     kind, roles = structure or by_structure(tree)
-    if kind in (Kind.UNKNOWN, Kind.FISH, Kind.BIRD):
+    if kind in (Kind.UNKNOWN, Kind.FISH) or (kind is Kind.BIRD and not _stands(tree, roles)):
         # A human's bones from other programs may point up by another axis, and the object may be unturned.
         for up in OTHER_WAYS_UP:
             other_kind, other_roles = by_structure(_turned(tree, up))
@@ -236,6 +236,14 @@ def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
     )
 
 
+def _stands(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
+    """Whether legs drop more than they run: those of a human who lies run along the ground."""
+    legs = [name for name, role in roles.items() if role.part in LEG_PARTS and role.side is Side.LEFT]
+    places = [Vector(tree.bones[name].head) for name in legs]
+    way = places[-1] - places[0] if places else Vector()
+    return way.z < -way.xy.length
+
+
 def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     """Whether bones with a human's names have an animal's rest pose: legs at a right angle to the back."""
     place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
@@ -253,7 +261,7 @@ def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Map
         limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
         known = any(each in roles for each in limb)
         called = any(words.says(each, clue) for each in limb for clue in (Clue.ARM, Clue.LEG))
-        if role.part in (Part.HAND, Part.FOOT, Part.FRONT_FOOT) and called and not known:
+        if role.part in (Part.LOWER_ARM, Part.HAND, Part.FOOT, Part.FRONT_FOOT) and called and not known:
             return True
     return False
 

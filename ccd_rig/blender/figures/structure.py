@@ -173,6 +173,15 @@ def without_props(tree: SkeletonTree, split: Halves) -> SkeletonTree:
     return SkeletonTree(bone for bone in tree.bones.values() if bone.name not in gone)
 
 
+def without_cloth(tree: SkeletonTree) -> SkeletonTree:
+    """The skeleton without rows of hair and cloth by their names, which would be limbs, tails or heads."""
+    loose: set[str] = set()
+    for name in reversed([*tree.below("")]):
+        if words.is_loose(name) and loose.issuperset(tree.children[name]):
+            loose.add(name)
+    return SkeletonTree(bone for bone in tree.bones.values() if bone.name not in loose)
+
+
 def _side(span: tuple[float, float], close: float) -> int:
     """Side of a bone with its descendants: 0 if they are on the plane, or on both sides."""
     return (span[1] > close) - (span[0] < -close)
@@ -274,7 +283,6 @@ def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
-                and not limb.says(Clue.HAIR)
                 and _limb_length(bones, first) >= (LEAST_FIN if _stands(bones, limb) else least) * bones.size
                 and (limb.tip - limb.base).length >= LEAST_FIN * bones.size
             ]
@@ -318,12 +326,34 @@ def _ends_body(bones: Skeleton, limb: Limb) -> bool:
     return not any(map(bones.is_middle, bones.tree.children[limb.root]))
 
 
+def is_named_arm(limb: Limb) -> bool:
+    """Whether a limb has an arm's names."""
+    return limb.says(Clue.ARM) or limb.digits_say(Clue.ARM)
+
+
 def is_arm(bones: Skeleton, limb: Limb) -> bool:
     """Whether a limb has an arm's names, or digits that are short beside it."""
-    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
+    if is_named_arm(limb):
         return True
     digits = [bones.reaches[row[0]] for row in limb.digits]
     return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
+
+
+def crown_of(bones: Skeleton, pairs: Sequence[Limb], legs: Sequence[Limb]) -> list[Limb]:
+    """Return pairs on the last middle bone beyond other pairs: hair, antlers or ears of a head.
+
+    Arms may begin at several bones of a spine, but the last of these carries a neck.
+    """
+    body = body_of_legs(bones, legs)
+    shoulders = {limb.root for limb in pairs if limb.root and limb.root not in body}
+    return [
+        limb
+        for limb in pairs
+        if limb.root
+        and not is_named_arm(limb)
+        and _ends_body(bones, limb)
+        and shoulders.intersection([*bones.tree.ancestors(limb.root)][1:])
+    ]
 
 
 def _is_ahead(bones: Skeleton, limb: Limb, legs: Sequence[Limb]) -> bool:
@@ -761,7 +791,7 @@ def _proboscis(bones: Skeleton, head: str, front: Vector) -> tuple[str, ...]:
         if bones.is_middle(child)
         and len(row := main_chain(bones, child, is_middle=True)) >= FLEXIBLE
         and _face(bones, row, ()) < 0
-        and not any(words.says(name, clue) for name in row for clue in (Clue.FACE, Clue.HAIR))
+        and not any(words.says(name, Clue.FACE) for name in row)
         and bones.reaches[child] >= LEAST_TAIL * bones.size
         and (bones.ends[row[-1]] - bones.places[head]).dot(front) > 0.0
     ]
@@ -817,7 +847,8 @@ def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if not forks:
         if len(stem) < 3:
             return Kind.UNKNOWN, {}
-        is_root = words.says(stem[0], Clue.ROOT) and words.read(stem[0]).part is None
+        stands = words.says(stem[0], Clue.ROOT) or words.says(stem[0], Clue.BASE)
+        is_root = stands and words.read(stem[0]).part is None
         return Kind.CHAIN, _one_way(tree, stem[1:] if is_root and len(stem) > 3 else stem)
     rows = [_row(tree, ways, name, least) for name in forks]
     are_separate = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
@@ -893,6 +924,7 @@ MIDDLE = 0.1
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     """Recognise kind and roles by structure; UNKNOWN and no roles if it is ambiguous."""
+    tree = without_cloth(tree)
     split = halves(tree)
     if split is not None:
         tree = without_props(tree, split)
@@ -935,7 +967,8 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         roles |= _arms(bones, arms, middle, int(has_shoulders)) | _wings(bones, wings, middle)
         return Kind.QUADRUPED, roles | _necks(bones, necks, middle)
     if len(legs) == 1:
-        return _two_legs(bones, legs[0], free, wings)
+        crown = crown_of(bones, free, legs)
+        return _two_legs(bones, legs[0], [limb for limb in free if limb not in crown], wings)
     if arms := [limb for limb in free if is_arm(bones, limb) or _is_upright(bones, limb)]:
         middle = trunk(bones, None, arms[0], arms)
         flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
@@ -1159,7 +1192,12 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
 
 
 def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tuple[int, int, int]:
-    """Indices of an arm's bones at shoulder joint, elbow and wrist: equal halves, a short shoulder."""
+    """Indices of an arm's bones at shoulder joint, elbow and wrist: equal halves, a short shoulder.
+
+    An arm of two bones has no hand, unless a name tells one: the wrist is past its last bone.
+    """
+    if len(names) == 2 and words.read(names[1]).part is not Part.HAND:
+        return 0, 1, 2
     points = [bones.places[name] for name in names]
     ways = [(b - a).length for a, b in pairwise(points)]
     last = len(names) - 1

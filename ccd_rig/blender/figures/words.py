@@ -75,7 +75,12 @@ class Clue(enum.Enum):
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
     SKULL = r"skull|cranium"
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
-    HAIR = r"hair|mane|crest|forelock|pony.*"
+    HAIR = r"hair.*|mane|crest|forelock|pony.*|pigtails?|braids?|bangs|髪"
+    CLOTH = (
+        r"skirts?|capes?|cloaks?|coats?|dress|robes?|clothe?s?|scarf|scarves|ribbons?|veils?|tassels?"
+        r"|スカート|マント|リボン"
+    )
+    BASE = r"base|stand|pedestal|chassis|mount"
     TRUNK = r"trunk|proboscis"
     FEATHER = r".*feathers?|plumes?"
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
@@ -104,7 +109,7 @@ def read(name: str) -> Name:
     words = [word.casefold() for word in _WORD.findall(local_name)]
     rest = "".join(word for word in words if word not in _SIDE_WORDS and not word.isdigit())
     part = None
-    if not _NO_PART.intersection(words):
+    if not (_NO_PART.intersection(words) or is_loose(name)):
         part = next((each for each, pattern in _PARTS if re.search(pattern, rest)), None)
     side = _side_word(local_name)
     return Name(_SIDE_WORDS[side[0].casefold()] if side else Side.MIDDLE, part)
@@ -114,6 +119,11 @@ def says(name: str, clue: Clue) -> bool:
     """Whether a word of a name matches a clue."""
     words = _WORD.findall(name.rpartition(":")[2])
     return any(re.fullmatch(clue.value, word.casefold()) for word in words)
+
+
+def is_loose(name: str) -> bool:
+    """Whether a name is of hair or cloth."""
+    return says(name, Clue.HAIR) or says(name, Clue.CLOTH)
 
 
 def _side_word(name: str) -> re.Match[str] | None:

@@ -404,6 +404,77 @@ def test_hair_is_no_pair_of_arms(ext):
     assert not any("Hair" in name for name in figure.roles)
 
 
+def strands(name, parent, *places, sides=("_L", "_R")):
+    """Rows of bones on both sides, or in the middle with `sides=("",)`."""
+    bones = []
+    for side in sides:
+        ends = [(-x if side == "_R" else x, y, z) for x, y, z in places]
+        above = parent
+        for k in range(len(ends) - 1):
+            bones.append(rigs.B(f"{name}_{k + 1}{side}", *ends[k : k + 2], above))
+            above = bones[-1].name
+    return bones
+
+
+def test_rows_of_cloth_are_no_limbs(ext):
+    """A skirt had hands, and a cape was a tail."""
+    bones = creatures.low_poly()
+    cloth = [
+        *strands("Skirt", "Body", (0.15, -0.05, 0.95), (0.2, -0.08, 0.75), (0.25, -0.1, 0.5)),
+        *strands("SkirtBack", "Body", (0.15, 0.1, 0.95), (0.2, 0.15, 0.75), (0.25, 0.2, 0.5)),
+        *strands("Cape", "Body", (0, 0.1, 1.3), (0, 0.2, 1.0), (0, 0.3, 0.6), (0, 0.3, 0.3), sides=("",)),
+        *strands("Ponytail", "Head", (0, 0.1, 1.7), (0, 0.2, 1.5), (0, 0.2, 1.2), sides=("",)),
+    ]
+    assert figure_of(ext, [*bones, *cloth]).roles == figure_of(ext, bones).roles
+
+
+def test_a_ponytail_is_no_tail(ext):
+    read = ext.module("ccd_rig.blender.figures.words").read
+    assert [read(name).part for name in ("Ponytail_1", "PonyTail.001", "hair_tail")] == [None, None, None]
+    assert read("Tail_1").part == "tail"
+
+
+def test_hair_without_names_is_no_pair_of_arms(ext):
+    """The neck and the head were a spine with arms at its end."""
+    bones = creatures.upright_human()
+    hair = strands("Hair", "Head", (0.05, 0.05, 1.75), (0.1, 0.15, 1.55), (0.12, 0.2, 1.3), (0.12, 0.2, 1.05))
+    without, with_hair = (told_of(ext, each, named=False) for each in (bones, [*bones, *hair]))
+    assert with_hair[0].kind == without[0].kind == "human"
+    assert with_hair[1] == without[1]
+
+
+def test_an_arm_of_two_bones_has_no_hand(ext):
+    """The lower arm was one, and its target lay at the elbow."""
+    for named in (True, False):
+        figure, told = told_of(ext, creatures.low_poly(), named)
+        assert figure.kind == "human"
+        assert (told["Arm_1_L"], told["Arm_2_R"]) == ("left upper arm", "right lower arm")
+        assert (told["Leg_1_L"], told["Leg_2_R"]) == ("left thigh", "right shin")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_bird_on_steep_legs_is_no_human_lying_down(ext, seed):
+    """With another axis up its wings were legs."""
+    random_shift = random.Random(seed).gauss
+    figure, told = told_of(ext, creatures.pterosaur(lambda: random_shift(0.0, 0.008)), named=False)
+    assert figure.kind == "bird"
+    assert told["leg_1_L"] == "left thigh"
+
+
+@pytest.mark.parametrize("base", ["Base", "Base_Link", "chassis"])
+def test_a_lamp_stands_on_its_base(ext, base):
+    """It was a link of the chain, and tilted."""
+    lamp = [
+        rigs.B(base, (0, 0, 0), (0, 0, 0.05)),
+        rigs.B("Lower", (0, 0, 0.05), (0, 0.18, 0.4), base),
+        rigs.B("Upper", (0, 0.18, 0.4), (0, -0.1, 0.72), "Lower"),
+        rigs.B("Shade", (0, -0.1, 0.72), (0, -0.22, 0.6), "Upper"),
+    ]
+    figure = figure_of(ext, lamp)
+    assert figure.kind == "chain"
+    assert figure.bones("tail") == ("Lower", "Upper", "Shade")
+
+
 NAMELESS = {
     creatures.ogre: "human",
     creatures.fairy: "human",

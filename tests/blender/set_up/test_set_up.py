@@ -513,6 +513,30 @@ def test_a_foot_is_set_up_whatever_way_its_leg_leads_at_rest(ext):
     assert "toe.L" not in made
 
 
+def test_the_arm_of_a_figure_without_hands_reaches_with_its_end(ext):
+    """Its target lay at the elbow."""
+    rig = rigs.armature(creatures.low_poly())
+    made = set_up(rig)
+    assert (made["Arm_2_L"].chain_length, made["Arm_2_L"].use_tail) == (2, True)
+    assert made["Arm_2_L"].pole_target is None
+    move(made["Arm_2_L"], (-0.1, -0.1, 0.1))
+    end = bake(rig).pose.bones["Arm_2_L"].tail
+    assert (rig.matrix_world @ end - target_of(made["Arm_2_L"]).translation).length < SOLVE
+
+
+@pytest.mark.parametrize(("knee", "makes_poles"), [(-0.02, False), (0.0, True), (0.02, True)])
+def test_knees_of_a_figure_without_feet_are_in_front(ext, knee, makes_poles):
+    """Their poles lay behind, so that legs flipped, and hung on the hips."""
+    rig = rigs.armature(creatures.low_poly(knee))
+    made = set_up(rig)
+    for side in "LR":
+        pole = made[f"Leg_2_{side}"].pole_target
+        assert (pole is not None) == makes_poles
+        if pole is not None:
+            assert pole.matrix_world.translation.y < -0.2
+            assert pole.parent == made[f"Leg_2_{side}"].target
+
+
 def test_one_of_a_group_is_told_in_the_singular(ext):
     plan = ext.module("ccd_rig.blender.set_up")
     rows = {
