@@ -85,7 +85,7 @@ def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
         bones: all bones of the armature, in a space whose Z points up.
     """
     tree = SkeletonTree(bones)
-    rows = [*_hips(figure, tree), *_head(figure, tree), *_arms(figure), *_legs(figure, tree)]
+    rows = [*_hips(figure, tree), *_head(figure, tree), *_arms(figure, tree), *_legs(figure, tree)]
     rows += _many_legs(figure)
     for part, group in CHAINS.items():
         rows += _chains(figure, tree, part, group)
@@ -122,7 +122,7 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         yield PlannedRow(Group.HEAD, figure.roles[name], name, top, reaches=reaches)
 
 
-def _arms(figure: Figure) -> Iterator[PlannedRow]:
+def _arms(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
     numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.UPPER_ARM})
     for number in numbers:
         for side in SIDES:
@@ -132,7 +132,8 @@ def _arms(figure: Figure) -> Iterator[PlannedRow]:
             if upper and hand:
                 bend = lower[0] if lower else ""
                 yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
-            elif upper and lower:
+            elif upper and lower and figure.roles.keys() >= {*tree.children[lower[-1]]}:
+                # The arm ends here: a hand whose role was taken away is to have no constraint.
                 yield PlannedRow(
                     Group.HANDS,
                     figure.roles[lower[-1]],
