@@ -172,11 +172,12 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
     """Return the plan for `played.judge`."""
     rows = {row.name: _row(rig, row) for row in rig.ccd_rig.constraints}
     keyed = {path for _, path, _ in contents.action_content(bpy.data.actions[report.action])}
-    limits = {bone.name: _limit(bone) for bone in rig.pose.bones if _is_limited(rig, bone, keyed)}
+    planted = {bone for row in rows.values() if row["kind"] == "PLANT" for bone in row["chain"]}
+    limits = {bone.name: _limit(bone) for bone in rig.pose.bones if _is_limited(rig, bone, keyed, planted)}
     free = {bone.name for bone in rig.pose.bones if _is_free(bone)}
     told = report.check is not None and not report.check.mismatches()
-    # A leg that the body goes after keeps its animation, and no limit holds the body.
-    legs = {bone for row in rows.values() if row["kind"] == "PLANT" for bone in row["chain"]}
+    # No limit holds a body that follows planted bones, or keeps its animation.
+    bodies = {row["chain"][-1] for row in rows.values() if row["kind"] == "PLANT" and row["chain"]}
     bare = not settings.reduces and not settings.keys.is_sparse and not _is_stretched(bpy.context.scene)
     by_frame: dict[float, list[Any]] = {}
     for entry in report.entries if told and bare else ():
@@ -192,7 +193,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
         base = bases.get(int(frame), {})
         limited = [
             bone
-            for bone in limits.keys() & influences.keys() & free - legs
+            for bone in limits.keys() & influences.keys() & free - bodies
             if influences[bone] >= 1.0 or (base and angles.outside(limits[bone], base[bone]) == 0.0)
         ]
         chains = [{*rows[entry.constraint]["chain"]} for entry in entries]
@@ -315,12 +316,13 @@ def _is_stretched(scene: Any) -> bool:
     return bool(scene.render.frame_map_old != scene.render.frame_map_new)
 
 
-def _is_limited(rig: Any, bone: Any, keyed: set[str]) -> bool:
-    """Whether a bone has a limit and a rotation that is keyed, and nothing else drives it."""
+def _is_limited(rig: Any, bone: Any, keyed: set[str], planted: set[str]) -> bool:
+    """Whether a bone has a limit, it is keyed or of a planted leg, and nothing else drives it."""
     driven = rig.animation_data is not None and any(
         d.data_path.startswith(bone.path_from_id()) for d in rig.animation_data.drivers
     )
     rotated = any(f"{bone.path_from_id()}.{name}" in keyed for name in contents.CHANNELS[1:4])
+    rotated |= bone.name in planted
     return bone.ccd_rig.limit.kind != "NONE" and rotated and not driven
 
 

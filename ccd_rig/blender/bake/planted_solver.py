@@ -18,7 +18,7 @@ moves the figure.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -99,6 +99,8 @@ class ContactSegment:
     # Joints moved by each active constraint, but for the base, on whose bone the figure stands.
     moves: Mapping[int, frozenset[int]]
     moved: frozenset[int]  # joints of the support chains, and the root bone, that anything moves
+    # Joints of the leg on which the figure stands whose animation leaves their limits.
+    bounded: tuple[int, ...] = ()
     # (4, 4) places of planted bones without a target, in the world.
     anchors: Mapping[int, Array] = field(default_factory=dict)
     # If the body follows planted bones, departures of released legs.
@@ -514,16 +516,25 @@ class _GroupSolver:
         ends = frozenset(self.chains.joints)
         if not self.chains.keeps_body:
             ends |= {root_bone}
-        moved = frozenset[int]()
+        limits = frames.bake_frames.limits[int(frames.rows[first])]
+        moved, bounded = frozenset[int](), ()
         if not self.chains.keeps_body and planted:
+            base = moves.pop(planted[0]) - {root_bone}
+            bounded = self._leaving(base, limits, slice(first, last + 1))
+            moved = frozenset((root_bone, *bounded))
             # A chain up to the root bone moves the leg that the figure stands on.
-            base, moved = moves.pop(planted[0]) - {root_bone}, frozenset((root_bone,))
             for c, joints in moves.items():
                 chain = skeleton.chain(constraints[c].tip, constraints[c].chain_length)
                 moves[c] = (joints | base if chain[0] == root_bone else joints) - {root_bone}
         moved |= frozenset[int]().union(*moves.values()) & ends
-        limits = frames.bake_frames.limits[int(frames.rows[first])]
-        return ContactSegment(first, last, key, active, planted, limits, moves, moved)
+        return ContactSegment(first, last, key, active, planted, limits, moves, moved, bounded)
+
+    def _leaving(self, joints: Iterable[int], limits: Sequence[Limit | None], rows: slice) -> tuple[int, ...]:
+        """Those of the joints that are outside their limits at any of the rows in their animation."""
+        limited = [j for j in sorted(joints) if limits[j] is not None]
+        animated = self.frames.animated.rotations[rows][:, limited]
+        _, outside = BatchLimits([limits[j] for j in limited]).project(unit(animated.transpose(2, 1, 0)))
+        return () if outside is None else tuple(np.array(limited, np.intp)[outside.any(axis=1)].tolist())
 
     def _predict(
         self, segment: ContactSegment, after: ContactSegment, base: JointPoses, continued: JointPoses
@@ -679,7 +690,10 @@ class _GroupSolver:
         if self.chains.keeps_body:
             returning(poses.rotations, frames.frames[rows], segment.released, segment.limits)
         else:
-            turned(poses.rotations, segment.turns, segment.limits)
+            bounded = dict.fromkeys(
+                segment.bounded, Quaternion()
+            )  # stays at its animation, inside its limits
+            turned(poses.rotations, {**bounded, **segment.turns}, segment.limits)
             root_bone, bones = self.chains.root_bone, frames.bones.at(rows)
             drifted(poses, bones, root_bone, frames.worlds[rows], segment.drift)
         return poses

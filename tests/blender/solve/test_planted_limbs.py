@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bpy
+import numpy as np
 import planted
+import playing
 import pytest
 import rigs
 from mathutils import Quaternion
@@ -102,3 +104,59 @@ def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expecte
     assert set(icons) == set(finding.Trouble)
     known = bpy.types.UILayout.bl_rna.functions["label"].parameters["icon"].enum_items
     assert set(icons.values()) <= set(known.keys())
+
+
+def _bent(rig, angles):
+    """Key the left knee at these angles about X by frame, and the thigh half as far the other way."""
+    for frame, angle in angles.items():
+        for name, part in (("shin.L", 1.0), ("thigh.L", -0.5)):
+            bone = rig.pose.bones[name]
+            bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), part * angle)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_the_leg_on_which_a_body_stands_keeps_its_limits(ext, bake, step):
+    """Its knee stops at the border, is at its animation where that is inside, and the foot stands."""
+    rig = planted.biped()
+    planted.constrain(rig, "PLANT", "foot.L", "Foot", None, 4)
+    _bent(rig, {1: 0.2, 5: 0.4, 9: -0.9, 13: 0.2, 17: 0.3})
+    frames = range(1, 18)
+    animated = playing.rotations(rig, frames)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 17, step=step, body="FOLLOW_FEET"))
+    assert report.check.mismatches() == () and report.unsolved_count() == 0
+    planted.limits_hold(ext, rig, frames)
+    played = playing.rotations(rig, frames)
+    shin = rig.pose.bones.find("shin.L")
+    assert np.abs(played[[0, 4, 12, 16], shin] - animated[[0, 4, 12, 16], shin]).max() < 1e-6
+    assert 2.0 * np.arcsin(played[8, shin, 1]) == pytest.approx(-0.3, abs=1e-5)  # the knee's limit
+    feet = planted.played(rig, ["foot.L"], frames)[:, 0]
+    assert np.linalg.norm(feet[:, :3, 3] - feet[0, :3, 3], axis=1).max() < planted.STILL
+
+
+def test_the_leg_on_which_a_body_stands_keeps_its_limits_after_it_is_let_go(ext, bake):
+    """It goes on from where it stood, beside its animation, and nothing jumps."""
+    rig = planted.biped()
+    row = planted.constrain(rig, "PLANT", "foot.L", "Foot", None, 4)
+    _bent(rig, {1: 0.0, 12: -0.9, 24: 0.2})
+    planted.key_influence(row, [(1, 12)], range(1, 25))
+    frames = range(1, 25)
+    animated = playing.rotations(rig, frames)
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 24, body="FOLLOW_FEET"))
+    planted.limits_hold(ext, rig, frames)
+    played = playing.rotations(rig, frames)
+    before, after = (playing.angles(each[1:], each[:-1]).max() for each in (animated, played))
+    assert after < before + 1e-5
+
+
+def test_solve_pose_keeps_the_limits_of_the_leg_on_which_a_body_stands(ext):
+    rig = planted.biped()
+    planted.constrain(rig, "PLANT", "foot.L", "Foot", None, 4)
+    rig.ccd_rig.body = "FOLLOW_FEET"
+    rig.pose.bones["shin.L"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), -0.9)
+    rigs.activate(rig)
+    rigs.update()
+    foot = playing.in_world(rig)["foot.L"]
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    planted.limits_hold(ext, rig, [bpy.context.scene.frame_current])
+    assert (playing.in_world(rig)["foot.L"].translation - foot.translation).length < planted.STILL
