@@ -517,7 +517,7 @@ class _GroupSolver:
         if not self.chains.keeps_body:
             ends |= {root_bone}
         limits = frames.bake_frames.limits[int(frames.rows[first])]
-        moved, bounded = frozenset[int](), ()
+        moved, bounded = frozenset[int](), tuple[int, ...]()
         if not self.chains.keeps_body and planted:
             base = moves.pop(planted[0]) - {root_bone}
             bounded = self._leaving(base, limits, slice(first, last + 1))
