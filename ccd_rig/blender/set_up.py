@@ -134,15 +134,7 @@ def _arms(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
                 yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
             elif upper and lower and figure.roles.keys() >= {*tree.children[lower[-1]]}:
                 # The arm ends here: a hand whose role was taken away is to have no constraint.
-                yield PlannedRow(
-                    Group.HANDS,
-                    figure.roles[lower[-1]],
-                    lower[-1],
-                    upper[0],
-                    use_tail=True,
-                    copies_rotation=False,
-                    bend=lower[0],
-                )
+                yield _reach_of_end(figure, Group.HANDS, lower[-1], upper[0], lower[0])
 
 
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
@@ -155,15 +147,7 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
             elif thigh and shin:
-                yield PlannedRow(
-                    Group.FEET,
-                    figure.roles[shin[-1]],
-                    shin[-1],
-                    thigh[0],
-                    use_tail=True,
-                    copies_rotation=False,
-                    bend=shin[0],
-                )
+                yield _reach_of_end(figure, Group.FEET, shin[-1], thigh[0], shin[0])
 
 
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
@@ -193,10 +177,7 @@ def _many_legs(figure: Figure) -> Iterator[PlannedRow]:
         for side in SIDES:
             leg = figure.bones(Part.LEG, side, number)
             if len(leg) > 1:
-                role = figure.roles[leg[-1]]
-                yield PlannedRow(
-                    Group.FEET, role, leg[-1], leg[0], use_tail=True, copies_rotation=False, bend=leg[1]
-                )
+                yield _reach_of_end(figure, Group.FEET, leg[-1], leg[0], leg[1])
 
 
 def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Iterator[PlannedRow]:
@@ -207,8 +188,12 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
         rows = [[name for name in whole[: k + 1] if tree.is_below(whole[k], name)] for k in range(len(whole))]
         row = max(reversed(rows), key=len)
         if len(row) > 1:
-            role = figure.roles[row[-1]]
-            yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)
+            yield _reach_of_end(figure, group, row[-1], row[0])
+
+
+def _reach_of_end(figure: Figure, group: Group, tip: str, top: str, bend: str = "") -> PlannedRow:
+    """Plan a constraint for the end of a limb's last bone, which turns as the limb does."""
+    return PlannedRow(group, figure.roles[tip], tip, top, use_tail=True, copies_rotation=False, bend=bend)
 
 
 @dataclass
@@ -559,8 +544,7 @@ WANTED = {
     Kind.MANY_LEGS: (Group.FEET,),
     Kind.FISH: (Group.HEAD,),
 }
-FEET = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
-ENDS = (*FEET, *CHAINS, Part.HAND, Part.HEAD, Part.LEG)
+ENDS = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE, *CHAINS, Part.HAND, Part.HEAD, Part.LEG)
 """Parts whose descendants are details."""
 
 

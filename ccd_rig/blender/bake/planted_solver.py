@@ -530,7 +530,7 @@ class _GroupSolver:
         return ContactSegment(first, last, key, active, planted, limits, moves, moved, bounded)
 
     def _leaving(self, joints: Iterable[int], limits: Sequence[Limit | None], rows: slice) -> tuple[int, ...]:
-        """Those of the joints that are outside their limits at any of the rows in their animation."""
+        """Joints whose animation is outside their limits at any of the rows."""
         limited = [j for j in sorted(joints) if limits[j] is not None]
         animated = self.frames.animated.rotations[rows][:, limited]
         _, outside = BatchLimits([limits[j] for j in limited]).project(unit(animated.transpose(2, 1, 0)))
@@ -690,9 +690,8 @@ class _GroupSolver:
         if self.chains.keeps_body:
             returning(poses.rotations, frames.frames[rows], segment.released, segment.limits)
         else:
-            bounded = dict.fromkeys(
-                segment.bounded, Quaternion()
-            )  # stays at its animation, inside its limits
+            # Not turned from their animation, but clamped.
+            bounded = dict.fromkeys(segment.bounded, Quaternion())
             turned(poses.rotations, {**bounded, **segment.turns}, segment.limits)
             root_bone, bones = self.chains.root_bone, frames.bones.at(rows)
             drifted(poses, bones, root_bone, frames.worlds[rows], segment.drift)
