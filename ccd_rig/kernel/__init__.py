@@ -23,8 +23,17 @@ ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "closed_forms",
         ("FULL_EASING", "LONGEST", "ease_limbs", "soften", "solve_target_triangles", "solve_two_bones"),
     ),
-    ("motion", ("carry_departures", "sweep_departures", "write_departures", "write_largest_angles")),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
+    (
+        "motion",
+        (
+            "carry_departures",
+            "sum_departures",
+            "sweep_departures",
+            "write_departures",
+            "write_largest_angles",
+        ),
+    ),
 )
 """Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""
 

@@ -110,8 +110,30 @@ def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...
 def carry_departures(base: Any, moves: Any, joints: Any, rows: Any, turned: Any, carried: Any) -> None: ...
+def sum_departures(
+    p: Problem,
+    base: Any,
+    shifts: Any,
+    moves: Any,
+    joints: Any,
+    before: Any,
+    after: Any,
+    smoothness: Any,
+    turned: Any,
+    rows: Any,
+    rotations: Any,
+    translations: Any,
+    sums: Any,
+) -> None: ...
 def sweep_departures(
-    turned: Any, moves: Any, before: Any, after: Any, smoothness: Any, rows: Any, swept: Any
+    turned: Any,
+    moves: Any,
+    before: Any,
+    after: Any,
+    smoothness: Any,
+    relaxes: bool,
+    rows: Any,
+    swept: Any,
 ) -> None: ...
 def write_departures(base: Any, moves: Any, joints: Any, rows: Any, rotations: Any, turned: Any) -> None: ...
 def write_largest_angles(a: Any, b: Any, largest: Any) -> None: ...

@@ -3,6 +3,12 @@ cdef void linearise(Problem p) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, at=cython.Py_ssize_t)
 cdef void update_normals(Problem p) noexcept nogil
 cdef void measure_departure(Problem p) noexcept nogil
+cdef double hinge_departure(Problem p, Py_ssize_t i, double angle, double reference) noexcept nogil
+cdef Vector ball_departure(Problem p, Py_ssize_t i, Vector turn) noexcept nogil
+cdef double slide_departure(Problem p, Py_ssize_t i, Py_ssize_t slide, Vector shift) noexcept nogil
+cdef double turn_square(Problem p, Py_ssize_t i, Quaternion q, Quaternion reference) noexcept nogil
+@cython.locals(column=cython.Py_ssize_t)
+cdef double slides_square(Problem p, Py_ssize_t i, Vector shift) noexcept nogil
 cdef void measure_region_departure(Problem p) noexcept nogil
 cdef void add_ball_departure(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
 @cython.locals(more=cython.bint)

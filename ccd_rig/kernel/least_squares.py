@@ -35,6 +35,7 @@ from .geometry import (
     rotate_back,
     scaled,
     subtract,
+    twist_angle,
     unit,
     vector_at,
     wrapped,
@@ -57,9 +58,18 @@ from .goals import (
     slopes,
     window_line,
 )
-from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
+from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, PAIRS, restore, save, set_angle, set_rotation, set_translation
+from .skeleton import (
+    NORMALS,
+    PAIRS,
+    angle_in_range,
+    restore,
+    save,
+    set_angle,
+    set_rotation,
+    set_translation,
+)
 
 LONGEST_STEP = 1.0
 """Largest turn of a joint in a step of `reach`, radians."""
@@ -194,22 +204,58 @@ def measure_departure(p):
     for i in range(p.joints):
         column = p.first_column[i]
         if p.width[i] == 1:
-            off = p.angle[i] - p.reference_angle[i]
-            lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
-            if upper - lower >= 2.0 * pi:
-                off = wrapped(off, 0.0)
-            off = off / p.mobility[3 * i]
+            off = hinge_departure(p, i, p.angle[i], p.reference_angle[i])
             p.departure_gradient[column] = off
             p.departure_square += off * off
         elif p.width[i] == 3:
             add_ball_departure(p, i, quaternion_at(p.reference_rotation, 4 * i))
+        shift = subtract(vector_at(p.translation, 3 * i), vector_at(p.reference_translation, 3 * i))
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
-            off = dot(
-                vector_at(p.slide_axis, 3 * p.column_slide[column]),
-                subtract(vector_at(p.translation, 3 * i), vector_at(p.reference_translation, 3 * i)),
-            )
-            p.departure_gradient[column] = off / (p.reach * p.mobility[3 * i])
-            p.departure_square += p.departure_gradient[column] * p.departure_gradient[column]
+            off = slide_departure(p, i, p.column_slide[column], shift)
+            p.departure_gradient[column] = off
+            p.departure_square += off * off
+
+
+def hinge_departure(p, i, angle, reference):
+    """The turn of a hinge from a reference, in parts of its mobility."""
+    off = angle - reference
+    lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+    if upper - lower >= 2.0 * pi:
+        off = wrapped(off, 0.0)
+    return off / p.mobility[3 * i]
+
+
+def ball_departure(p, i, turn):
+    """The rotation vector of a ball joint along the axes of its mobilities, in parts of them."""
+    u = rotate_back(quaternion_at(p.metric, 4 * i), turn)
+    return Vector(u.x / p.mobility[3 * i], u.y / p.mobility[3 * i + 1], u.z / p.mobility[3 * i + 2])
+
+
+def slide_departure(p, i, slide, shift):
+    """A shift of a joint along a slide, in parts of its mobility; a reach is as much as 1 radian."""
+    return dot(vector_at(p.slide_axis, 3 * slide), shift) / (p.reach * p.mobility[3 * i])
+
+
+def turn_square(p, i, q, reference):
+    """The square of a joint's rotation from a reference, as solves minimise it; 0 of a joint that stays."""
+    if p.width[i] == 1:
+        axis = hinge_axis(p.limit, LIMIT_WIDTH * i)
+        angle = angle_in_range(p, i, twist_angle(q, axis))
+        off = hinge_departure(p, i, angle, angle_in_range(p, i, twist_angle(reference, axis)))
+        return off * off
+    if p.width[i] == 0:
+        return 0.0
+    u = ball_departure(p, i, logarithm(multiply(q, conjugate(reference))))
+    return dot(u, u)
+
+
+def slides_square(p, i, shift):
+    """The square of a joint's shift along its slides, as solves minimise it."""
+    square = 0.0
+    for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+        off = slide_departure(p, i, p.column_slide[column], shift)
+        square += off * off
+    return square
 
 
 def measure_region_departure(p):
@@ -240,8 +286,7 @@ def add_ball_departure(p, i, reference):
     turn = multiply(quaternion_at(p.rotation, 4 * i), conjugate(reference))
     v = logarithm(turn)
     x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
-    u = rotate_back(metric, v)
-    u = Vector(u.x / x, u.y / y, u.z / z)
+    u = ball_departure(p, i, v)
     p.departure_square += dot(u, u)
     if x == y and y == z:
         p.departure_gradient[column] = u.x

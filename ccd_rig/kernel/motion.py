@@ -10,8 +10,11 @@ from __future__ import annotations
 from math import sqrt
 
 from .elementary import atan2
-from .geometry import conjugate, multiply, opposite, size_of, unit
-from .plain import Quaternion, nogil
+from .geometry import conjugate, multiply, opposite, size_of, subtract, unit
+from .kinematics import LARGEST
+from .least_squares import slides_square, turn_square
+from .plain import Quaternion, Vector, nogil
+from .pose import check_numbers, check_ready
 
 UNFIT = "kernel: the arrays do not fit the motion"
 
@@ -63,35 +66,31 @@ def carry_departures(base, moves, joints, rows, turned, carried):
                     put_rotation(carried, r, joints[m], unit(q))
 
 
-def sweep_departures(turned, moves, before, after, smoothness, rows, swept):
-    """Write over-relaxed departures of R frames: beyond those that their neighbours make optimal.
+def sweep_departures(turned, moves, before, after, smoothness, relaxes, rows, swept):
+    """Write the departures of R frames that their neighbours make optimal, or over-relaxed ones beyond.
 
     Args:
         turned: (F, 4M) departures.
         moves: (F, M) 1 where a joint moves at a frame.
         before, after: (F) numbers of the neighbouring frames, or -1.
         smoothness: (F) of each frame; the larger one counts between two.
+        relaxes: whether they are over-relaxed.
         rows: (R) numbers of the frames.
         swept: (R, 4M) written.
 
     Raises:
         ValueError: arrays that do not fit each other.
     """
-    frames, count = moves.shape[0], moves.shape[1]
-    if turned.shape[0] != frames or turned.shape[1] != 4 * count or swept.shape[1] != 4 * count:
+    count = moves.shape[1]
+    check_neighbours(moves, before, after, smoothness, turned)
+    if swept.shape[0] != rows.shape[0] or swept.shape[1] != 4 * count:
         raise ValueError(UNFIT)
-    if before.shape[0] != frames or after.shape[0] != frames or smoothness.shape[0] != frames:
-        raise ValueError(UNFIT)
-    if swept.shape[0] != rows.shape[0]:
-        raise ValueError(UNFIT)
-    check_numbers_of_frames(rows, 0, frames)
-    check_numbers_of_frames(before, -1, frames)
-    check_numbers_of_frames(after, -1, frames)
+    check_numbers_of_frames(rows, 0, moves.shape[0])
     with nogil:
         for r in range(rows.shape[0]):
             # The optimal over-relaxation of a chain of frames, see `solvers/motion.py`.
             coupled = 2.0 * smoothness[rows[r]] / (1.0 + 2.0 * smoothness[rows[r]])
-            relaxation = 2.0 / (1.0 + sqrt(1.0 - coupled * coupled))
+            relaxation = 2.0 / (1.0 + sqrt(1.0 - coupled * coupled)) if relaxes else 1.0
             for m in range(count):
                 q = rotation_in(turned, rows[r], m)
                 best = optimal_departure(turned, moves, before, after, smoothness, rows[r], m)
@@ -103,6 +102,63 @@ def sweep_departures(turned, moves, before, after, smoothness, rows, swept):
                     q.z + relaxation * (best.z - q.z),
                 )
                 put_rotation(swept, r, m, unit(q))
+
+
+def sum_departures(
+    p, base, shifts, moves, joints, before, after, smoothness, turned, rows, rotations, translations, sums
+):
+    """Write of R poses the terms of the motion's sum in which they take part, as solves weigh departures.
+
+    The departure of a pose, and its distances from base poses with the departures of its neighbours.
+
+    Args:
+        p: the problem that the R frames are solved by.
+        base: (F, 4J) base rotations, unit quaternions.
+        shifts: (F, 3J) base translations.
+        moves: (F, M) 1 where a joint moves at a frame.
+        joints: (M) numbers of the joints.
+        before, after: (F) numbers of the neighbouring frames, or -1.
+        smoothness: (F) of each frame; the larger one counts between two.
+        turned: (F, 4M) departures.
+        rows: (R) numbers of the frames.
+        rotations, translations: (R, 4J) and (R, 3J) of the poses.
+        sums: (R) written.
+
+    Raises:
+        ValueError: arrays that do not fit each other, numbers that are out of range.
+    """
+    check_ready(p)
+    check_poses(base, moves, joints, rows, rotations)
+    check_neighbours(moves, before, after, smoothness, turned)
+    if rotations.shape[1] != 4 * p.joints or sums.shape[0] != rows.shape[0]:
+        raise ValueError(UNFIT)
+    if shifts.shape[0] != base.shape[0] or shifts.shape[1] != 3 * p.joints:
+        raise ValueError(UNFIT)
+    if translations.shape[0] != rows.shape[0] or translations.shape[1] != 3 * p.joints:
+        raise ValueError(UNFIT)
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    for r in range(rows.shape[0]):
+        check_frame(base, shifts, before, after, smoothness, turned, rows[r])
+    p.is_busy = True
+    with nogil:
+        for r in range(rows.shape[0]):
+            row = rows[r]
+            sums[r] = 0.0
+            for i in range(p.joints):
+                shift = subtract(vector_in(translations, r, i), vector_in(shifts, row, i))
+                sums[r] += slides_square(p, i, shift)
+            for m in range(joints.shape[0]):
+                i = joints[m]
+                q, start = rotation_in(rotations, r, i), rotation_in(base, row, i)
+                sums[r] += turn_square(p, i, q, start)
+                for side in range(2):
+                    beside = before[row] if side == 0 else after[row]
+                    if beside >= 0 and moves[beside, m] != 0:
+                        share = max(smoothness[row], smoothness[beside])
+                        carried = multiply(start, rotation_in(turned, beside, m))
+                        sums[r] += share * turn_square(p, i, q, carried)
+    p.is_busy = False
 
 
 def write_largest_angles(a, b, largest):
@@ -128,17 +184,44 @@ def write_largest_angles(a, b, largest):
 
 def check_motion(base, moves, joints, rows, rotations, turned):
     """Raise ValueError unless frames, joints, and rotations and departures of some frames fit each other."""
-    count = joints.shape[0]
-    if base.shape[1] % 4 != 0 or moves.shape[0] != base.shape[0] or moves.shape[1] != count:
+    check_poses(base, moves, joints, rows, rotations)
+    if turned.shape[0] != rows.shape[0] or turned.shape[1] != 4 * joints.shape[0]:
+        raise ValueError(UNFIT)
+
+
+def check_poses(base, moves, joints, rows, rotations):
+    """Raise ValueError unless frames, joints, and rotations of some frames fit each other."""
+    if base.shape[1] % 4 != 0 or moves.shape[0] != base.shape[0] or moves.shape[1] != joints.shape[0]:
         raise ValueError(UNFIT)
     if rotations.shape[0] != rows.shape[0] or rotations.shape[1] != base.shape[1]:
         raise ValueError(UNFIT)
-    if turned.shape[0] != rows.shape[0] or turned.shape[1] != 4 * count:
-        raise ValueError(UNFIT)
-    for m in range(count):
+    for m in range(joints.shape[0]):
         if not 0 <= joints[m] < base.shape[1] // 4:
             raise ValueError(UNFIT)
     check_numbers_of_frames(rows, 0, base.shape[0])
+
+
+def check_neighbours(moves, before, after, smoothness, turned):
+    """Raise ValueError unless departures, neighbours and smoothness of all frames fit each other."""
+    frames = moves.shape[0]
+    if turned.shape[0] != frames or turned.shape[1] != 4 * moves.shape[1]:
+        raise ValueError(UNFIT)
+    if before.shape[0] != frames or after.shape[0] != frames or smoothness.shape[0] != frames:
+        raise ValueError(UNFIT)
+    check_numbers_of_frames(before, -1, frames)
+    check_numbers_of_frames(after, -1, frames)
+
+
+def check_frame(base, shifts, before, after, smoothness, turned, row):
+    """Raise ValueError unless the numbers of a frame and of its neighbours are in range."""
+    check_numbers("base rotations", base[row : row + 1], 4)
+    check_numbers("base translations", shifts[row : row + 1], 0)
+    for side in range(3):
+        frame = row if side == 0 else before[row] if side == 1 else after[row]
+        if frame >= 0:
+            check_numbers("departures", turned[frame : frame + 1], 4)
+            if not 0.0 <= smoothness[frame] <= LARGEST:
+                raise ValueError(f"kernel: smoothness must be 0 to {LARGEST:g}")
 
 
 def check_numbers_of_frames(numbers, first, end):
@@ -181,6 +264,11 @@ def rotation_in(rows, row, joint):
     return Quaternion(
         rows[row, 4 * joint], rows[row, 4 * joint + 1], rows[row, 4 * joint + 2], rows[row, 4 * joint + 3]
     )
+
+
+def vector_in(rows, row, joint):
+    """The vector of a joint in a row of vectors."""
+    return Vector(rows[row, 3 * joint], rows[row, 3 * joint + 1], rows[row, 3 * joint + 2])
 
 
 def put_rotation(rows, row, joint, q):

@@ -18,8 +18,8 @@ neighbours, and the path is taken at the largest smoothness: a branch that ends 
 one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
-reference that a frame is given. Such frames, and those that miss their goals and end in local minima, take a
-pose only if the sum falls: sweeps end.
+reference that a frame is given. A frame takes a pose only if the sum falls, in the measure that its solve
+minimises, or if the pose misses the goals by less: sweeps end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,14 @@ from typing import Any
 import numpy as np
 
 from ..goals import TargetKind
-from ..kernel import LEVER, carry_departures, sweep_departures, write_departures, write_largest_angles
+from ..kernel import (
+    LEVER,
+    carry_departures,
+    sum_departures,
+    sweep_departures,
+    write_departures,
+    write_largest_angles,
+)
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
@@ -226,6 +233,39 @@ class Frames:
             part = self.kinds[number].solve(places, shifts[which], near[which], begun, tries, settles)
             solved.put(which, part.with_goals(self.goals))
         return solved
+
+    def sum_departures(self, rows: Indices, poses: Solved, turned: Array, smoothness: Array) -> Array:
+        """(R,) the terms of the sum, see the module, in which poses of R frames take part.
+
+        Args:
+            rows: (R,)
+            poses: of these frames.
+            turned: (F, M, 4) departures of all frames: neighbours are as here.
+            smoothness: (F,) of each frame; the larger one counts between two.
+        """
+        base, moves, joints = self.tables
+        kinds, sums = self.kind[rows], np.empty(len(rows))
+        for number in np.unique(kinds).tolist():
+            which = np.flatnonzero(kinds == number)
+            part, written = poses.at(which), np.empty(len(which))
+            with self.kinds[number].search.problem() as problem:
+                sum_departures(
+                    problem,
+                    base,
+                    flat(self.translations),
+                    moves,
+                    joints,
+                    self.before,
+                    self.after,
+                    smoothness,
+                    flat(turned),
+                    rows[which],
+                    flat(part.rotations),
+                    flat(part.translations),
+                    written,
+                )
+            sums[which] = written
+        return sums
 
 
 def solve_motion(
@@ -704,7 +744,8 @@ def _relax(
     """
     pace = _Pace.of(turned.shape[1])
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
-    met, moves = motion.statuses == 0, frames.moves.view(np.uint8)
+    met = motion.statuses == 0
+    around = frames.moves.view(np.uint8), frames.before, frames.after, smoothness
     for _ in range(MOST_SWEEPS):
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
@@ -715,41 +756,31 @@ def _relax(
                 for chunk in pace.chunks(np.flatnonzero(rows))
             )
             for misses, chunk in chunks:
-                swept = np.empty((len(chunk), *turned.shape[1:]))
-                sweep_departures(
-                    flat(turned), moves, frames.before, frames.after, smoothness, chunk, flat(swept)
-                )
-                near = _carried(frames, chunk, swept)
-                solved = frames.solve(chunk, near, settles=misses)
-                new, known = departures(frames, solved.rotations, chunk), motion.at(chunk)
-                kept = ~_is_worse(frames, solved, known)
-                if misses or not frames.minimises_departures:
-                    sums, sums_before = (
-                        _sums(frames, turned, each, chunk, smoothness) for each in (new, turned[chunk])
+                # Where limits are near, an over-relaxed departure may cost more: then it is the optimal one.
+                rows = chunk
+                for relaxes in (True, False):
+                    swept = np.empty((len(rows), *turned.shape[1:]))
+                    sweep_departures(flat(turned), *around, relaxes, rows, flat(swept))
+                    near = _carried(frames, rows, swept)
+                    solved = frames.solve(rows, near, settles=misses)
+                    new, known = departures(frames, solved.rotations, rows), motion.at(rows)
+                    turns = largest_angles(new, turned[rows]) > (ROUGH if misses else STILL)
+                    sums, before = (
+                        frames.sum_departures(rows, each, turned, smoothness) for each in (solved, known)
                     )
-                    kept &= (sums < sums_before) | _is_worse(frames, known, solved)
-                better, solved, new = chunk[kept], solved.at(kept), new[kept]
-                changed[better] = largest_angles(new, turned[better]) > (ROUGH if misses else STILL)
-                turned[better] = new
-                motion.put(better, solved)
+                    fits = ~_is_worse(frames, solved, known)
+                    kept = fits & ((sums < before) | _is_worse(frames, known, solved))
+                    better = rows[kept]
+                    changed[better] = turns[kept]
+                    turned[better] = new[kept]
+                    motion.put(better, solved.at(kept))
+                    rows = rows[fits & ~kept & turns]
+                    if not len(rows):
+                        break
                 yield 0
         if not changed.any():
             return
         active = np.logical_and(_widened(frames, changed, 1), within)
-
-
-def _sums(frames: Frames, turned: Array, new: Array, rows: Indices, smoothness: Array) -> Array:
-    """(R,) the terms of the sum, see the module, in which `new` departures (R, M, 4) of frames take part.
-
-    Other frames are as in `turned` (F, M, 4).
-    """
-    sums = np.asarray((angles_between(new, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1))
-    for beside in (frames.before[rows], frames.after[rows]):
-        known = np.flatnonzero(beside >= 0)
-        larger = np.maximum(smoothness[rows[known]], smoothness[beside[known]])
-        steps = angles_between(turned[beside[known]], new[known], axis=-1) ** 2
-        sums[known] += larger * np.where(frames.moves[beside[known]], steps, 0.0).sum(axis=1)
-    return sums
 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -321,6 +321,13 @@ class PoseSearch:
         )
         idle.append(problem)
         return measured
+
+    @contextmanager
+    def problem(self) -> Iterator[Problem]:
+        """A problem of the kernel that is free meanwhile: threads take others."""
+        idle, problem = self._problem(self.limits)
+        yield problem
+        idle.append(problem)
 
     def _run(
         self,

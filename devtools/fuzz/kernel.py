@@ -206,6 +206,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
     kernel.set_search(problem, *{**case.search, "rounds": True}.values())
     kernel.solve_poses(problem, *case.arrays.values(), True)
     outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
+    _sum(rng, case, problem, outcome)
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
     poses = [np.asarray(case.arrays[name])[:1] for name in POSES]
     if len(poses[0]):
@@ -226,6 +227,41 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
                 outcome.faults.append("evaluate_at does not check the sizes of its results")
             else:
                 outcome.faults.append("evaluate_at writes to arrays that are too short")
+
+
+def _sum(rng: random.Random, case: Case, problem: Any, outcome: Outcome) -> None:
+    """Sum departures of a motion's frames, some of which are spoilt."""
+    draw = np.random.default_rng(rng.randrange(2**32))
+    arrays, spoilt = _frames(draw, rng, problem.joints), []
+    if rng.random() < 0.5:
+        _spoil_array(rng, arrays, spoilt)
+    try:
+        kernel.sum_departures(problem, *arrays.values())
+    except REFUSALS as error:
+        outcome.note(str(error))
+        if not (spoilt or case.spoilt):
+            outcome.faults.append(f"sound frames are refused: {error}")
+        return
+    sums = np.asarray(arrays["sums"])
+    outcome.note(sums.tolist())
+    if not (spoilt or case.spoilt or (np.isfinite(sums).all() and (sums >= 0.0).all())):
+        outcome.faults.append("sums are not finite, or below 0")
+
+
+def _frames(draw: np.random.Generator, rng: random.Random, joints: int) -> dict[str, Any]:
+    """Arrays of a motion's frames, and of poses of some of them, for a problem of some joints."""
+    motion, count = _motion(draw, rng, joints), rng.choice((0, 1, 4))
+    frames = len(motion["base"])
+    order = "moves", "joints", "before", "after", "smoothness", "turned"
+    return {
+        "base": motion["base"],
+        "shifts": draw.normal(size=(frames, 3 * joints)),
+        **{name: motion[name] for name in order},
+        "rows": draw.integers(0, frames, count).astype(np.intp),
+        "rotations": _rotations(draw, (count, joints)),
+        "translations": draw.normal(size=(count, 3 * joints)),
+        "sums": np.zeros(count),
+    }
 
 
 def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
@@ -370,7 +406,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         else:
             outcome.faults.append(f"{spoilt} is too short")
         case = other if rng.random() < 0.5 else case
-    arrays = dict(case.arrays)
+    arrays, draw = dict(case.arrays), np.random.default_rng(rng.randrange(2**32))
     if which < 3:  # of no joints
         for name, values in arrays.items():
             arrays[name] = np.zeros((2, 0), values.dtype) if values.ndim == 2 else np.zeros(2, values.dtype)
@@ -386,6 +422,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
             np.zeros(0),
             np.zeros((0, 0)),
         ),
+        lambda: kernel.sum_departures(problem, *_frames(draw, rng, len(case.tables["parent"])).values()),
     )
     for call in calls:
         try:
@@ -824,7 +861,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "vectors": draw.normal(size=(angles, 3)),
         "rotated": np.zeros((angles, 3)),
     }
-    swept, placed = _motion(draw, rng), _placed_targets(draw)
+    swept, placed = _motion(draw, rng, rng.choice((1, 3))), _placed_targets(draw)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
@@ -892,7 +929,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
 MOTION_ARRAYS = {
     "write_departures": ("base", "moves", "joints", "rows", "poses", "departed"),
     "carry_departures": ("base", "moves", "joints", "rows", "part", "carried"),
-    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "rows", "swept"),
+    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "relaxes", "rows", "swept"),
     "write_largest_angles": ("part", "other", "largest"),
 }
 """The entry points for frames of a motion, with the names of their arguments in `_motion`."""
@@ -913,9 +950,9 @@ def _placed_targets(draw: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _motion(draw: np.random.Generator, rng: random.Random) -> dict[str, Any]:
+def _motion(draw: np.random.Generator, rng: random.Random, joints: int) -> dict[str, Any]:
     """Arrays of a motion's frames and of some of them."""
-    frames, joints, some = rng.choice((1, 2, 9)), rng.choice((1, 3)), rng.choice((0, 1, 4))
+    frames, some = rng.choice((1, 2, 9)), rng.choice((0, 1, 4))
     moving = rng.randrange(joints + 1)
 
     def rotations(rows: int, count: int) -> np.ndarray:
@@ -935,6 +972,7 @@ def _motion(draw: np.random.Generator, rng: random.Random) -> dict[str, Any]:
         "before": draw.integers(-1, frames, frames).astype(np.intp),
         "after": draw.integers(-1, frames, frames).astype(np.intp),
         "smoothness": draw.random(frames),
+        "relaxes": rng.random() < 0.5,
         "swept": np.zeros((some, 4 * moving)),
         "largest": np.zeros(some),
     }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from mathutils import Quaternion
 
 from ccd_rig import kernel
 
@@ -373,6 +375,7 @@ def test_what_is_no_problem_is_refused(way: Any) -> None:
     calls: tuple[Callable[[Any], Any], ...] = (
         lambda p: way.set_search(p, *SEARCH.values()),
         lambda p: way.solve_poses(p, *arrays().values(), False),
+        lambda p: way.sum_departures(p, *frames().values()),
         lambda p: way.evaluate_at(
             p, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(0), np.zeros((0, 0))
         ),
@@ -691,7 +694,7 @@ def test_targets_fit_their_matrices(way: Any, name: str, values: Any) -> None:
         way.write_targets(*(each.copy() for each in {**TARGETS, name: values}.values()))
 
 
-FRAMES = {
+FRAMES: dict[str, Any] = {
     "base": np.tile(doubles(1, 0, 0, 0), (3, 2)),
     "moves": np.ones((3, 1), np.uint8),
     "joints": np.array([1]),
@@ -702,13 +705,14 @@ FRAMES = {
     "before": np.array([-1, 0, 1]),
     "after": np.array([1, 2, -1]),
     "smoothness": np.ones(3),
+    "relaxes": True,
     "numbers": np.zeros(2),
 }
 """Frames of a motion: three frames of two joints, one of which moves, and two of the frames."""
 USES = {
     "write_departures": ("base", "moves", "joints", "rows", "poses", "part"),
     "carry_departures": ("base", "moves", "joints", "rows", "part", "poses"),
-    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "rows", "part"),
+    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "relaxes", "rows", "part"),
     "write_largest_angles": ("part", "part", "numbers"),
 }
 
@@ -717,7 +721,7 @@ USES = {
 @pytest.mark.parametrize("function", USES)
 def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
     def run(place: int = -1, array: Any = None) -> None:
-        arrays = [FRAMES[name].copy() for name in USES[function]]
+        arrays = [copy(FRAMES[name]) for name in USES[function]]
         if array is not None:
             arrays[place] = array
         getattr(way, function)(*arrays)
@@ -725,6 +729,8 @@ def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
     run()
     for place, name in enumerate(USES[function]):
         sound = FRAMES[name]
+        if not isinstance(sound, np.ndarray):
+            continue
         spoilt = [np.concatenate((sound, sound[:1]))]
         if sound.ndim == 2:
             spoilt.append(np.hstack((sound, sound)))
@@ -733,6 +739,114 @@ def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
         for each in spoilt:
             with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
                 run(place, each)
+
+
+def frames() -> dict[str, Any]:
+    """Three frames of the problem's joints, of which both turn, and poses of two of the frames."""
+    both = FRAMES["part"]
+    return {
+        "base": FRAMES["base"].copy(),
+        "shifts": np.zeros((3, 6)),
+        "moves": np.ones((3, 2), np.uint8),
+        "joints": np.array([1, 0]),
+        **{name: FRAMES[name].copy() for name in ("before", "after", "smoothness")},
+        "turned": FRAMES["base"].copy(),
+        "rows": FRAMES["rows"].copy(),
+        "rotations": np.hstack((both, both)),
+        "translations": np.zeros((2, 6)),
+        "sums": np.zeros(2),
+    }
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_summed_departures_are_squares_in_parts_of_the_mobilities(seed: int) -> None:
+    """By the quaternions of mathutils: a hinge about z, and a ball joint that slides along y."""
+    draw = np.random.default_rng(seed)
+
+    def drawn(rows: int) -> tuple[Any, list[list[Quaternion]]]:
+        turns = [Quaternion((0.0, 0.0, 1.0), draw.uniform(-0.9, 0.9)) for _ in range(rows)]
+        balls = [Quaternion(draw.normal(size=3), draw.uniform(0.1, 1.5)) for _ in range(rows)]
+        pairs = [list(pair) for pair in zip(turns, balls, strict=True)]
+        return np.array(pairs).reshape(rows, 8), pairs
+
+    metric, mobility = Quaternion(draw.normal(size=3), 1.0), draw.uniform(0.1, 1.0, 6)
+    (base, starts), (turned, departures), (rotations, poses) = drawn(3), drawn(3), drawn(2)
+    shifts, translations = draw.normal(size=(3, 6)), draw.normal(size=(2, 6))
+    changed = {
+        "mobility": mobility,
+        "metric": doubles(1, 0, 0, 0, *metric),
+    }
+    values = frames()
+    values["joints"] = np.array([0, 1])
+    values["moves"][1, 1] = 0
+    values["smoothness"] = doubles(1, 2, 4)
+    values.update(base=base, turned=turned, rotations=rotations, shifts=shifts, translations=translations)
+
+    def square(joint: int, rotation: Quaternion, reference: Quaternion) -> float:
+        turn = rotation @ reference.inverted()
+        axis, angle = turn.to_axis_angle()
+        v = math.remainder(angle, 2.0 * math.pi) * axis
+        if joint == 0:
+            return float((v.z / mobility[0]) ** 2)
+        v.rotate(metric.inverted())
+        return float(sum((each / m) ** 2 for each, m in zip(v, mobility[3:], strict=True)))
+
+    expected = []
+    for r, row in enumerate(values["rows"]):
+        total = ((translations[r, 4] - shifts[row, 4]) / (SIZES["reach"] * mobility[3])) ** 2
+        for joint in range(2):
+            total += square(joint, poses[r][joint], starts[row][joint])
+            for beside in (row - 1, row + 1):
+                if 0 <= beside < 3 and values["moves"][beside, joint]:
+                    share = max(values["smoothness"][[row, beside]])
+                    near = starts[row][joint] @ departures[beside][joint]
+                    total += share * square(joint, poses[r][joint], near)
+        expected.append(total)
+    results = []
+    for way in (COMPILED, PLAIN):
+        problem = way.Problem({**tables(), **changed}, **SIZES)
+        way.set_search(problem, *SEARCH.values())
+        way.sum_departures(problem, *values.values())
+        assert values["sums"] == pytest.approx(expected, rel=1e-5)
+        results.append(values["sums"].tobytes())
+    assert results[0] == results[1]
+
+
+@WAYS
+@pytest.mark.parametrize("name", frames())
+def test_frames_whose_departures_are_summed_fit_the_problem(way: Any, name: str) -> None:
+    problem = problem_of(way)
+    way.sum_departures(problem, *frames().values())
+    sound = frames()[name]
+    spoilt = [np.concatenate((sound, sound[:1]))]
+    if sound.ndim == 2:
+        spoilt.append(np.hstack((sound, sound)))
+    if name in ("joints", "rows", "before", "after"):
+        spoilt += [np.full_like(sound, -2), np.full_like(sound, 3)]
+    for each in spoilt:
+        with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
+            way.sum_departures(problem, *{**frames(), name: each}.values())
+    way.sum_departures(problem, *frames().values())  # a refusal leaves the problem as it was
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("base", "base rotations"),
+        ("shifts", "base translations"),
+        ("turned", "departures"),
+        ("rotations", "rotations"),
+        ("translations", "translations"),
+        ("smoothness", "smoothness"),
+    ],
+)
+def test_numbers_whose_departures_are_summed_are_finite(way: Any, name: str, words: str) -> None:
+    for number in (math.nan, math.inf, -math.inf, 1e300):
+        bad = frames()
+        bad[name].ravel()[:] = number
+        with pytest.raises(ValueError, match=rf"^kernel: {words} must be (finite|0 to 1e\+60)"):
+            way.sum_departures(problem_of(way), *bad.values())
 
 
 @WAYS

@@ -100,7 +100,7 @@ def test_frames_of_a_motion_give_the_same_bits_both_ways(seed: int) -> None:
     for way in (kernel, plain_motion):
         departed, carried, swept, largest = (np.empty(shape) for shape in ((4, 12), (4, 20), (4, 12), 4))
         way.write_departures(base, moves, joints, rows, poses, departed)
-        way.sweep_departures(turned, moves, before, after, np.arange(6.0), rows, swept)
+        way.sweep_departures(turned, moves, before, after, np.arange(6.0), bool(seed % 2), rows, swept)
         way.carry_departures(base, moves, joints, rows, swept, carried)
         way.write_largest_angles(departed, swept, largest)
         results.append([each.tobytes() for each in (departed, carried, swept, largest)])

@@ -109,22 +109,22 @@ def test_departures_are_rotations_from_base_poses_to_poses(seed: int) -> None:
         assert (carried[r, 4:8] == base[row, 1]).all()
 
 
-def test_swept_departures_go_beyond_the_least_sum() -> None:
+@pytest.mark.parametrize("relaxes", [False, True])
+def test_swept_departures_are_those_of_the_least_sum_or_beyond(relaxes: bool) -> None:
     """The sum |d - 1|^2 + mu |d - before|^2 + mu |d - after|^2 is least at the weighted mean."""
     draw = np.random.default_rng(0)
     turned = random_rotations(draw, 3, 1)
     turned[turned @ (1.0, 0.0, 0.0, 0.0) < 0.0] *= -1.0
     turned[2] *= np.sign(turned[2, 0] @ (np.array((1.0, 0.0, 0.0, 0.0)) + 4.0 * turned[0, 0]))
     swept, smoothness = np.empty((1, 4)), np.array([1.0, 2.0, 4.0])
-    around = np.array([-1, 0, 1]), np.array([1, 2, -1])
-    sweep_departures(
-        turned.reshape(3, 4), np.ones((3, 1), np.uint8), *around, smoothness, np.array([1]), swept
-    )
+    around = np.ones((3, 1), np.uint8), np.array([-1, 0, 1]), np.array([1, 2, -1]), smoothness
+    sweep_departures(turned.reshape(3, 4), *around, relaxes, np.array([1]), swept)
     weights = np.array([1.0, 2.0, 4.0])  # the larger smoothness counts between two frames
     best = (weights @ np.array([(1.0, 0.0, 0.0, 0.0), turned[0, 0], turned[2, 0]])) / weights.sum()
     best *= np.sign(best @ turned[1, 0])
     coupled = 4.0 / 5.0  # Young's optimal factor 2 / (1 + sqrt(1 - rho^2)) for the spectral radius rho
-    beyond = turned[1, 0] + 2.0 / (1.0 + math.sqrt(1.0 - coupled**2)) * (best - turned[1, 0])
+    factor = 2.0 / (1.0 + math.sqrt(1.0 - coupled**2)) if relaxes else 1.0
+    beyond = turned[1, 0] + factor * (best - turned[1, 0])
     assert swept[0] == pytest.approx(beyond / np.linalg.norm(beyond), abs=1e-14)
 
 
