@@ -369,7 +369,7 @@ def _require_upright(rig: bpy.types.Object, world: Matrix, joints: FigureMap) ->
         ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
         ways.append(world @ bones[leg.upper].head_local - min(ends, key=_height))
     if not sum(map(_height, ways)) / len(ways) > LYING * max(way.length for way in ways):
-        if foot := sampling.raised_foot(joints, {name: bones[name].head_local for name in joints.sources}):
+        if foot := sampling.raised_foot_of(rig, world, joints):
             raise RigError(
                 f"the rest pose of '{rig.name}' is no pose of a body: '{foot}' is above the hips; retarget "
                 "its motion to a rig that stands at rest, and let that one walk"

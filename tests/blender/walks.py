@@ -161,6 +161,17 @@ def familiar(rig):
     return rig
 
 
+def legs_up(rig):
+    """A `familiar` figure whose legs lead up at rest, as in many motion files."""
+    with edited(rig) as bones:
+        legs = [bone for bone in bones if bone.name.endswith(("Thigh", "Calf", "Foot", "ToeBase"))]
+        for bone in legs:
+            bone.use_connect = False
+        for bone in legs:
+            bone.head.z, bone.tail.z = 1.9 - bone.head.z, 1.9 - bone.tail.z
+    return rig
+
+
 def hung_beside(rig, connected):
     """The figure with legs and spine beside each other on a "pivot", which its hips' keys move.
 

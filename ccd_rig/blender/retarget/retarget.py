@@ -231,6 +231,11 @@ def _motion(
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
     carrier_of(target, joints, reading)
+    if foot := sampling.raised_foot_of(target, world, joints):
+        raise RigError(
+            f"the rest pose of '{target.name}' is no pose of a body: '{foot}' is above the hips. Pose it "
+            "upright, and apply the pose as its rest pose (Ctrl A)"
+        )
     for problem in ik_problems(target, set(joints.sources)):
         raise RigError(problem.message)
     if rows is None:

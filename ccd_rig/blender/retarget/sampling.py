@@ -140,13 +140,21 @@ def source_motion(
     )
 
 
-def raised_foot(figure_map: FigureMap, heads: Mapping[str, Any]) -> str:
+def raised_foot_of(target: bpy.types.Object, world: Matrix, figure_map: FigureMap) -> str:
+    """Like `raised_foot`, of an armature at rest; `world`: armature space to world."""
+    bones = target.data.bones
+    return raised_foot(
+        figure_map, {name: np.array(world @ bones[name].head_local) for name in figure_map.sources}
+    )
+
+
+def raised_foot(figure_map: FigureMap, heads: Mapping[str, Array]) -> str:
     """Return a foot at rest if legs do not lead down for any upright, as in many BVH files; else nothing.
 
     Args:
         heads: of the mapped joints at rest, (3,) each.
     """
-    feet, hips, top = figure_map.middles({name: np.array(head) for name, head in heads.items()})
+    feet, hips, top = figure_map.middles(heads)
     lead_down = 0 < len(figure_map.legs) <= MOST_LEGS
     if lead_down and float((feet - hips) @ np.array(upward(feet, hips, top))) >= 0.0:
         return figure_map.legs[0].end

@@ -71,6 +71,12 @@ def test_a_carrier_that_is_to_follow_nothing_leaves_the_rest_behind(retarget, ca
     assert (done.bone_map.hips, done.left) == (walks.HIP, (walks.WAIST,))
 
 
+def test_a_target_whose_rest_is_no_pose_is_refused(source):
+    """Its feet would be held as high above the ground as they are at rest, which no report could tell."""
+    rig = walks.legs_up(walks.familiar(walks.figure()))
+    refused("rest pose of 'Walker.001' is no pose of a body: 'CC_Base_L_Foot' is above", rig, source=source)
+
+
 def test_the_action_before_stays_and_the_source_is_left_alone(ext, source, target):
     own = keys(ext, source)
     target.pose.bones[0].keyframe_insert("location", frame=500)

@@ -590,13 +590,7 @@ def test_what_moves_the_figure_besides_is_refused(ext):
 
 def test_a_rest_that_is_no_pose_is_told_from_a_figure_that_lies(ext):
     """Legs that lead up at rest, as in many motion files: no turn of the object puts feet below the hips."""
-    rig = walks.familiar(walks.walk(ext))
-    with walks.edited(rig) as bones:
-        legs = [bone for bone in bones if bone.name.endswith(("Thigh", "Calf", "Foot", "ToeBase"))]
-        for bone in legs:
-            bone.use_connect = False
-        for bone in legs:
-            bone.head.z, bone.tail.z = 1.9 - bone.head.z, 1.9 - bone.tail.z
+    rig = walks.legs_up(walks.familiar(walks.walk(ext)))
     words = (
         "rest pose of 'Walker' is no pose of a body: 'CC_Base_L_Foot' is above the hips; retarget its motion"
     )
