@@ -33,11 +33,18 @@ def test_a_metarig_walks_as_the_source_does(source, target):
     assert "frames" in target.ccd_rig.retarget.report
 
 
+def controlled(rig):
+    """The figure as a rig of controls: a constraint may turn its head."""
+    rig.pose.bones["CC_Base_Head"].constraints.new("LIMIT_ROTATION")
+    return rig
+
+
 @pytest.mark.parametrize(
     ("built", "off"),
     [
         (lambda rig: walks.hung_beside(rig, True), 0.005),  # the pivot turns about another point
         (lambda rig: walks.hung_beside(rig, False), 0.005),
+        (lambda rig: controlled(walks.hung_beside(rig, False)), 0.005),
         (walks.stood_on, 1e-4),
     ],
 )
