@@ -38,15 +38,15 @@ from .properties.constraint_list import require_no_tweak
 from .properties.names import named
 from .properties.retarget_group import LAST_FRAME
 from .retarget import sampling
-from .retarget.bone_map import bone_map, figure_map
+from .retarget.bone_map import bone_map, figure_map, left_behind, told_left_behind
 from .retarget.retarget import (
     MOST_FRAMES,
     TurnedBone,
+    carrier_of,
     channels_of_motion,
     figure_to_move,
     keyed_range,
     require_animated,
-    require_free_hips,
     require_writable,
     told_turned,
     turned_after_keys,
@@ -122,6 +122,7 @@ class Walked:
     plan: WalkPlan  # footfalls and motion of the hips
     measures: WalkMeasures  # of the playing result, in metres
     turned: Sequence[TurnedBone]  # bones that constraints turn after their keys, the worst first
+    left: Sequence[str]  # bones that do not hang on the hips, and stay where they are
 
 
 def walk_along(
@@ -151,10 +152,10 @@ def walk_steps(
         raise RigError(f"first key at frame {start}: Blender has frames up to {LAST_FRAME}")
     world = sampling.place_at(scene, rig, start).world
     joints, figure, reading = figure_to_move(rig, world, walking_map(rig))
-    require_free_hips(rig, joints.hips)
+    carrier = rig.data.bones[carrier_of(rig, joints, reading)]
     _require_upright(rig, world, joints)
     _require_free_legs(joints, figure)
-    moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
+    moved = {*joints.sources, *(bone.name for bone in carrier.children_recursive)}
     grounds = (("ground", shown) for mesh in choice.meshes for shown in with_instanced(mesh))
     for word, obj in (("curve", curve), *grounds):
         if trail := trail_to_bones(obj, word, rig, moved):
@@ -275,6 +276,7 @@ def walk_steps(
         done.plan,
         measures.scaled(metres),
         turned,
+        left_behind(rig, joints.sources, carrier.name),
     )
 
 
@@ -367,6 +369,11 @@ def _require_upright(rig: bpy.types.Object, world: Matrix, joints: FigureMap) ->
         ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
         ways.append(world @ bones[leg.upper].head_local - min(ends, key=_height))
     if not sum(map(_height, ways)) / len(ways) > LYING * max(way.length for way in ways):
+        if foot := sampling.raised_foot_of(rig, world, joints):
+            raise RigError(
+                f"the rest pose of '{rig.name}' is no pose of a body: '{foot}' is above the hips; retarget "
+                "its motion to a rig that stands at rest, and let that one walk"
+            )
         raise RigError(
             f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
             "the object upright"
@@ -654,6 +661,7 @@ def lines(done: Walked) -> tuple[str, ...]:
         f"{walked}, instead of the walk made before" if done.replaced else walked,
         f"Cycle of frames {start:.7g} to {end:.7g}: {done.speed:.2f} m/s, {len(cycle.legs)} legs",
         *told_turned(done.turned),
+        *told_left_behind(done.left, cycle.figure_map.hips),
         *(
             (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)
             if done.shortest < 1.0
@@ -672,7 +680,8 @@ def lines(done: Walked) -> tuple[str, ...]:
 
 def warnings(done: Walked) -> tuple[str, ...]:
     """Return warnings to the user."""
-    measures, told = done.measures, [*told_turned(done.turned)]
+    measures = done.measures
+    told = [*told_turned(done.turned), *told_left_behind(done.left, done.cycle.figure_map.hips)]
     if measures.stretched:
         told.append(
             f"Legs are too short for their feet in {measures.stretched} frames, by "
@@ -720,6 +729,7 @@ def as_values(done: Walked) -> Mapping[str, Any]:
         "legs": [leg.limb.name for leg in done.cycle.legs],
         **measures,
         "turned": {each.bone: math.degrees(each.angle) for each in done.turned},
+        "left_behind": list(done.left),
         **{name: math.degrees(measures[name]) for name in turns},
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import bpy
@@ -138,3 +139,86 @@ def _foot(side, frame):
     pivot = BALL if pitch > 0.0 else HEEL
     ankle = pivot + Matrix.Rotation(pitch, 3, "X") @ (ANKLE - pivot)
     return ankle + Vector((0, along, lift)), pitch
+
+
+HIP, WAIST = "CC_Base_Hip", "CC_Base_Waist"
+
+
+def familiar(rig):
+    """The figure with arms and the names of one family of rigs: "hips" are `HIP`, "spine" is `WAIST`."""
+    names = {"hips": HIP, "spine": WAIST, "head": "CC_Base_Head"}
+    for name, word in (("thigh", "Thigh"), ("shin", "Calf"), ("foot", "Foot"), ("toe", "ToeBase")):
+        names |= {f"{name}.{side}": f"CC_Base_{side}_{word}" for side in "LR"}
+    for name, other in names.items():
+        rig.data.bones[name].name = other
+    with edited(rig) as bones:
+        for side, x in (("L", 1.0), ("R", -1.0)):
+            above = bones[WAIST]
+            for k, word in enumerate(("Upperarm", "Forearm", "Hand")):
+                bone = bones.new(f"CC_Base_{side}_{word}")
+                bone.head, bone.tail = ((0.15 * x, 0.0, 1.55 - 0.25 * each) for each in (k, k + 1))
+                bone.parent, above = above, bone
+    return rig
+
+
+def legs_up(rig):
+    """A `familiar` figure whose legs lead up at rest, as in many motion files."""
+    with edited(rig) as bones:
+        legs = [bone for bone in bones if bone.name.endswith(("Thigh", "Calf", "Foot", "ToeBase"))]
+        for bone in legs:
+            bone.use_connect = False
+        for bone in legs:
+            bone.head.z, bone.tail.z = 1.9 - bone.head.z, 1.9 - bone.tail.z
+    return rig
+
+
+def hung_beside(rig, connected):
+    """The figure with legs and spine beside each other on a "pivot", which its hips' keys move.
+
+    Args:
+        connected: whether the hips are connected to it.
+    """
+    with edited(rig) as bones:
+        hips = bones[HIP]
+        pivot = bones.new("pivot")
+        pivot.head, pivot.tail = hips.head - 0.5 * hips.vector, hips.head
+        pivot.roll, pivot.parent = hips.roll, hips.parent
+        bones[WAIST].use_connect = False
+        bones[WAIST].parent = hips.parent = pivot
+        hips.use_connect = connected
+    _moved_keys(rig, "pivot", ("location", "rotation_quaternion"))
+    return rig
+
+
+def stood_on(rig):
+    """The figure with its hips connected to a "mast" on the ground, which their keys move."""
+    with edited(rig) as bones:
+        hips = bones[HIP]
+        mast = bones.new("mast")
+        mast.head, mast.tail = (0.0, 0.0, 0.0), hips.head
+        mast.align_roll(hips.z_axis)
+        mast.parent, hips.parent, hips.use_connect = hips.parent, mast, True
+    _moved_keys(rig, "mast", ("location",))
+    return rig
+
+
+@contextlib.contextmanager
+def edited(rig):
+    """Yield the figure's edit bones."""
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="EDIT")
+    yield rig.data.edit_bones
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+
+
+def _moved_keys(rig, name, channels):
+    """Give the keys of the hips' channels, if there are any, to another bone."""
+    moved = {f'pose.bones["{HIP}"].{channel}': f'pose.bones["{name}"].{channel}' for channel in channels}
+    if rig.animation_data is not None and (action := rig.animation_data.action) is not None:
+        curves = action.fcurves if hasattr(action, "fcurves") else None
+        curves = curves or action.layers[0].strips[0].channelbags[0].fcurves
+        for curve in [each for each in curves if each.data_path in moved]:
+            curve.data_path = moved[curve.data_path]
+    rigs.update()

@@ -11,7 +11,7 @@ Pairs of the file take precedence over roles. A bone with an empty source follow
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from ...motion.retargeting.figures import FigureMap, Limb
 from ..atomic_write import read
 from ..figures.recognition import figure_of
 from ..figures.role import Figure, Part, Role, Side
+from ..properties.names import named
+from . import sampling
 
 LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),
@@ -34,6 +36,11 @@ ROWS = {Part.SPINE, Part.NECK, Part.TAIL, Part.TRUNK}
 """Parts with different numbers of bones in figures: bones correspond by their fraction of the row."""
 FROM_THE_END = {Part.SHOULDER}
 """Parts whose last bones correspond if there are several."""
+HANGING = {
+    *(Part.LOWER_ARM, Part.HAND, Part.FINGER, Part.SHIN, Part.FOOT, Part.TOE),
+    *(Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE),
+}
+"""Parts that hang on others of their limb."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class BoneMap:
     unused: tuple[str, ...]  # roles of the source that the target does not have, in words
     figure: Figure  # the target's
     hips: str  # the target bone that carries the figure; empty if both have hips that are not mapped
+    pelvis: str  # the target's hips where that is another bone, which carries more than they do; or empty
     legless: bool  # whether one of the two has no leg of thigh, shin and foot
 
 
@@ -79,8 +87,13 @@ def bone_map(
     hips = next((name for name in bones if figure.roles.get(name) == Role(Part.HIPS)), "")
     if not hips and not all(Role(Part.HIPS) in each.roles.values() for each in both):
         hips = next((bone.name for bone in target.data.bones if bone.name in bones), "")
+    pelvis, carrier = "", _carrier(target, figure, hips)
+    if carrier != hips and followed.get(carrier, bones[hips]):
+        # It turns as what carries the source's hips, so that what hangs on it goes along.
+        bones.setdefault(carrier, _carrier(source, other, bones[hips]))
+        hips, pelvis = carrier, hips
     legless = not all(any(role.part in THIGHS for role in each.roles.values()) for each in both)
-    return BoneMap(bones, _words(lost), _words(extra), figure, hips, legless)
+    return BoneMap(bones, _words(lost), _words(extra), figure, hips, pelvis, legless)
 
 
 def figure_map(mapped: BoneMap) -> FigureMap:
@@ -102,7 +115,7 @@ def figure_map(mapped: BoneMap) -> FigureMap:
     arms = [limb for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, ARM, side))]
     trunk = [name for role, name in sorted(by_role.items()) if role.part is Part.SPINE]
     head = by_role.get(Role(Part.HEAD), "")
-    return FigureMap(mapped.bones, mapped.hips, tuple(legs), tuple(arms), tuple(trunk), head)
+    return FigureMap(mapped.bones, mapped.hips, tuple(legs), tuple(arms), tuple(trunk), head, mapped.pelvis)
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,48 @@ def _require_bone(armature_object: bpy.types.Object, name: str) -> None:
         raise RigError(
             f"armature '{armature_object.name}' has no bone '{json_text.shown(name)}', which the map names"
         )
+
+
+def left_behind(armature_object: bpy.types.Object, names: Iterable[str], carrier: str) -> tuple[str, ...]:
+    """Return the first bones on which some bones hang that stay where they are as a bone is moved.
+
+    Those that constraints or drivers move, and all below, may be carried along by them.
+    """
+    bones, moved = armature_object.data.bones, sampling.moved_bones(armature_object)
+    above = {bone.name for bone in bones[carrier].parent_recursive}
+    left = {}
+    for name in names:
+        line = [name, *(bone.name for bone in bones[name].parent_recursive)]
+        if name not in above and carrier not in line and moved.isdisjoint(line):
+            left[next(each for each in reversed(line) if each not in above)] = name
+    return tuple(left)
+
+
+def told_left_behind(left: Sequence[str], hips: str) -> tuple[str, ...]:
+    """Return a sentence about bones that hang on other roots than the hips, if there are any."""
+    if not left:
+        return ()
+    return (f"Not carried along with '{hips}': {named(left)}; parent them and it to one bone",)
+
+
+def _carrier(armature_object: bpy.types.Object, figure: Figure, hips: str) -> str:
+    """Return the nearest bone that carries the hips with trunk, head and limbs by parenting; or the hips.
+
+    Legs and spine may hang on a root beside each other, as in many motion files. A part that a constraint or
+    driver moves, itself or a bone above it, may be carried by other bones than its parents.
+    """
+    bones, moved = armature_object.data.bones, sampling.moved_bones(armature_object)
+
+    def line(name: str) -> list[str]:
+        above = [name, *(bone.name for bone in bones[name].parent_recursive)]
+        return above[: next((k for k, each in enumerate(above) if each in moved), len(above))]
+
+    ways = line(hips) if hips else []
+    for name, role in figure.roles.items():
+        if not role.index and role.part not in HANGING:
+            above = {*line(name)}
+            ways = [each for each in ways if each in above] or ways
+    return ways[0] if ways else hips
 
 
 def _by_roles(figure: Figure, other: Figure) -> dict[str, str]:

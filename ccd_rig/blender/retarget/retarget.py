@@ -56,7 +56,7 @@ from ..rig.armature import RigReading
 from ..scene.dependence import fk_switches
 from ..scene.evaluation import metres_per_unit
 from . import sampling
-from .bone_map import BoneMap, bone_map, figure_map
+from .bone_map import BoneMap, bone_map, figure_map, left_behind, told_left_behind
 from .choices import ReferenceFrame
 from .sampling import Channels, Reference, RestIsNoPose, SourceChoice, source_motion, target_figure
 
@@ -105,6 +105,7 @@ class Retargeted:
     measures: Measures  # quality of the motion, in metres by the scene's Unit Scale
     is_still: bool  # whether the source stands still in all frames, where not one frame alone was chosen
     turned: Sequence[TurnedBone]  # bones that do not play their keys, the worst first
+    left: Sequence[str]  # bones that follow and do not hang on the hips, and stay where they are
 
 
 class TurnedBone(NamedTuple):
@@ -149,7 +150,9 @@ def retarget_motion(
     turned = turned_after_keys(target, motion.target, keyed, pose[1])
     one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
     is_still = not one_pose and _is_still(motion.source)
-    return Retargeted(action, motion.bone_map, motion.frames, measured, is_still, turned)
+    carrier = carrier_of(target, motion.figure_map, motion.reading)
+    left = left_behind(target, motion.figure_map.sources, carrier)
+    return Retargeted(action, motion.bone_map, motion.frames, measured, is_still, turned, left)
 
 
 def turned_after_keys(
@@ -227,7 +230,12 @@ def _motion(
     frames, sampled = frames[slice(*(rows or (None, None)))], replace(sampled, rows=rows)
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
-    require_free_hips(target, joints.hips)
+    carrier_of(target, joints, reading)
+    if foot := sampling.raised_foot_of(target, world, joints):
+        raise RigError(
+            f"the rest pose of '{target.name}' is no pose of a body: '{foot}' is above the hips. Pose it "
+            "upright, and apply the pose as its rest pose (Ctrl A)"
+        )
     for problem in ik_problems(target, set(joints.sources)):
         raise RigError(problem.message)
     if rows is None:
@@ -287,13 +295,24 @@ def require_animated(source: bpy.types.Object) -> None:
         raise RigError(f"'{source.name}' has no action: assign the one with its motion")
 
 
-def require_free_hips(target: bpy.types.Object, hips: str) -> None:
-    bone = target.data.bones[hips]
-    if bone.parent is not None and bone.use_connect:
+def carrier_of(target: bpy.types.Object, joints: FigureMap, reading: RigReading | None) -> str:
+    """Return the bone that gets a figure's locations: its hips, or the nearest above that is not connected.
+
+    Args:
+        joints, reading: as returned by `figure_to_move`.
+
+    Raises:
+        RigError: the hips of a rig of controls are connected.
+    """
+    hips = bone = target.data.bones[joints.hips]
+    while bone.parent is not None and bone.use_connect:
+        bone = bone.parent
+    if reading is None and bone != hips:
         raise RigError(
-            f"bone '{hips}' carries the figure but is connected to '{bone.parent.name}': switch off "
+            f"bone '{hips.name}' carries the figure but is connected to '{hips.parent.name}': switch off "
             "Connected in Edit Mode"
         )
+    return str(bone.name)
 
 
 def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
@@ -391,12 +410,13 @@ def channels_of_motion(
 
         return sampling.channels_of(scene, target, joints, figure, pose, frames, playing)
     bone_channels: dict[str, tuple[Array, Array | None]] = {}
-    hips = figure.index(joints.hips)
+    carrier = carrier_of(target, joints, reading)
+    rotations, translations = pose[0], figure.moved_by(*pose, joints.hips, carrier)
     for j, name in enumerate(reading.bones):
         location = None
-        if j == hips:
-            location = bone_space.locations_of(reading.shifts[j], pose[1][:, j])
-        bone_channels[name] = pose[0][:, j], location
+        if name == carrier:
+            location = bone_space.locations_of(reading.shifts[j], translations[:, j])
+        bone_channels[name] = rotations[:, j], location
     return bone_channels
 
 
@@ -416,13 +436,14 @@ def require_writable(
     for sentence in obstacles(target, (), Destination.NEW_ACTION):
         raise RigError(sentence)
     time = key_time(scene)
-    span, at_hips = (float(frames[0]) * time, float(frames[-1]) * time), np.zeros((1, 3))
+    span = float(frames[0]) * time, float(frames[-1]) * time
+    carrier, in_place = carrier_of(target, joints, reading), np.zeros((1, 3))
     names = joints.sources if reading is None else reading.bones
-    still = {name: (sampling.AT_REST[0], at_hips if name == joints.hips else None) for name in names}
+    still = {name: (sampling.AT_REST[0], in_place if name == carrier else None) for name in names}
     bones: Any = target.pose.bones
     pairs = [(name, rotation_modes.rotation_channel(bones[name])[0]) for name in names]
     pairs += (
-        (joints.hips, "location"),
+        (carrier, "location"),
         *((each.group, each.channel) for each in _taken_off(target, still, frames[:1])),
     )
     paths = [bones[bone].path_from_id(channel) for bone, channel in pairs]
@@ -544,6 +565,7 @@ def lines(done: Retargeted) -> tuple[str, ...]:
         f"{count}, {first:.7g} to {last:.7g}; {len(done.bone_map.bones)} bones follow",
         *((f"Nothing to follow for: {', '.join(missing[:4])}{more}",) if missing else ()),
         *told_turned(done.turned),
+        *told_left_behind(done.left, done.bone_map.hips),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
         *((_limbs(measured),) if measured.errors else ()),
         *((_ground(measured), _hips(measured)) if measured.has_legs else ()),
@@ -567,6 +589,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "errors": dict(measured.errors),
         "followed": sorted(measured.followed),
         "turned": {each.bone: math.degrees(each.angle) for each in done.turned},
+        "left_behind": list(done.left),
         "stances": [vars(stance) for stance in measured.stances],
         "turn": math.degrees(measured.turn),
         "source_turn": math.degrees(measured.source_turn),
@@ -641,6 +664,7 @@ def warnings(done: Retargeted) -> tuple[str, ...]:
     if done.is_still:
         sentences.append(STILL)
     sentences += told_turned(done.turned)
+    sentences += told_left_behind(done.left, done.bone_map.hips)
     if not measured.has_legs:
         sentences.append(NO_LEGS)
     elif not measured.stances:

@@ -125,10 +125,8 @@ def source_motion(
     rest_heads = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
     feet, hips, top = figure_map.middles(rest_heads)
     up = upward(feet, hips, top)
-    # Legs must point down at rest, else the rest is no pose: this is so in many BVH files.
-    lead_down = 0 < len(figure_map.legs) <= MOST_LEGS
-    if lead_down and choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
-        raise RestIsNoPose(source.name, figure_map.sources[figure_map.legs[0].end])
+    if choice.reference is Reference.REST and (foot := raised_foot(figure_map, rest_heads)):
+        raise RestIsNoPose(source.name, figure_map.sources[foot])
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
@@ -140,6 +138,27 @@ def source_motion(
     return SourceMotion(
         names, times[rows], heads[2:-1], rotations[2:-1], heads[0], rotations[0], stands, velocity
     )
+
+
+def raised_foot_of(target: bpy.types.Object, world: Matrix, figure_map: FigureMap) -> str:
+    """Like `raised_foot`, of an armature at rest; `world`: armature space to world."""
+    bones = target.data.bones
+    return raised_foot(
+        figure_map, {name: np.array(world @ bones[name].head_local) for name in figure_map.sources}
+    )
+
+
+def raised_foot(figure_map: FigureMap, heads: Mapping[str, Array]) -> str:
+    """Return a foot at rest if legs do not lead down for any upright, as in many BVH files; else nothing.
+
+    Args:
+        heads: of the mapped joints at rest, (3,) each.
+    """
+    feet, hips, top = figure_map.middles(heads)
+    lead_down = 0 < len(figure_map.legs) <= MOST_LEGS
+    if lead_down and float((feet - hips) @ np.array(upward(feet, hips, top))) >= 0.0:
+        return figure_map.legs[0].end
+    return ""
 
 
 def _is_carried(source: bpy.types.Object, worlds: Array, bases: Array) -> bool:
@@ -361,9 +380,14 @@ AT_REST = np.array([[1.0, 0.0, 0.0, 0.0]]), None
 
 def is_controlled(target: bpy.types.Object, figure_map: FigureMap) -> bool:
     """Whether constraints or drivers move a mapped bone or one of its parents."""
+    bones = {bone.name for name in figure_map.sources for bone in chain(target, name)}
+    return not bones.isdisjoint(moved_bones(target))
+
+
+def moved_bones(target: bpy.types.Object) -> set[str]:
+    """Return the names of bones that constraints or drivers move."""
     driven = _driven(target)
-    bones = {bone.name: bone for name in figure_map.sources for bone in chain(target, name)}
-    return any(_is_moved(bone, driven) for bone in bones.values())
+    return {bone.name for bone in target.pose.bones if _is_moved(bone, driven)}
 
 
 def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureMap:
@@ -528,7 +552,7 @@ def _body_parent(target: bpy.types.Object, figure_map: FigureMap, name: str) -> 
     if name in trunk:
         return trunk[trunk.index(name) - 1]
     if name in {leg.upper for leg in figure_map.hind_legs}:
-        return figure_map.hips
+        return figure_map.pelvis or figure_map.hips
     mapped = [bone.name for bone in chain(target, name)[1:] if bone.name in figure_map.sources]
     for limb in figure_map.limbs:
         if name in limb.joints[1:]:

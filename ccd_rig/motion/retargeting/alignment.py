@@ -118,15 +118,16 @@ def _trunk(figures: Figures) -> dict[str, Array]:
             for head in (figures.target_head, figures.source_head)
         ]
         turn = _turn_on_axis(UP, *(line * (1.0, 1.0, 0.0) for line in lines))
-        return dict.fromkeys((figure_map.hips, *figure_map.trunk), turn)
+        return dict.fromkeys(figure_map.body, turn)
     uppers = [limb.upper for limb in figure_map.hind_legs]
     lower = _two_ways(figures, uppers, uppers, shoulders)
     if len(uppers) < len(figure_map.legs):
-        return dict.fromkeys((figure_map.hips, *figure_map.trunk), _heading(lower))
+        return dict.fromkeys(figure_map.body, _heading(lower))
     upper = lower if len(shoulders) < 2 else _two_ways(figures, shoulders, uppers, shoulders)
-    trunk = tuple(name for name in figure_map.trunk if name != figure_map.hips)
+    low = [name for name in (figure_map.hips, figure_map.pelvis) if name]
+    trunk = tuple(name for name in figure_map.trunk if name not in low)
     shares = (np.arange(len(trunk)) + 1.0) / max(len(trunk), 1)
-    turns = {figure_map.hips: lower}
+    turns = dict.fromkeys(low, lower)
     for name, share in zip(trunk, shares, strict=True):
         turns[name] = batch.slerp(lower[None], upper[None], np.array([share]), -1)[0]
     return turns
@@ -254,7 +255,7 @@ def carried_over(
     )
     world[:, mapped] = product(source.rotations[:, followed], product(corrected, reference[mapped]))
     if trunk_turns is not None:
-        trunk = [i for i in mapped if joints[i].name in (figure_map.hips, *figure_map.trunk)]
+        trunk = [i for i in mapped if joints[i].name in figure_map.body]
         world[:, trunk] = product(trunk_turns[:, None], world[:, trunk])
 
     def above(places: Sequence[int]) -> Array:

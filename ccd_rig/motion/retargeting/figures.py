@@ -61,6 +61,13 @@ class FigureMap:
     arms: tuple[Limb, ...] = ()  # may be empty
     trunk: tuple[str, ...] = ()  # target joints of the spine, from the hips up, without the neck
     head: str = ""  # target joint, empty for none
+    # Target joint that carries the hind legs alone, where `hips` carries it and the trunk; or empty.
+    pelvis: str = ""
+
+    @property
+    def body(self) -> tuple[str, ...]:
+        """Joints of the hips and the trunk."""
+        return tuple(name for name in (self.hips, self.pelvis, *self.trunk) if name)
 
     @property
     def limbs(self) -> tuple[Limb, ...]:
@@ -189,6 +196,24 @@ class TargetFigure:
         """(F, n, 3) heads and (F, n, 4) rotations in model space, from values relative to rest."""
         offsets = np.array([joint.offset[:] for joint in self.skeleton.joints])[None]
         return forward_kinematics_of_frames(self.skeleton, offsets, self.rests[None], rotations, translations)
+
+    def moved_by(self, rotations: Array, translations: Array, name: str, above: str) -> Array:
+        """(F, n, 3) translations in which a joint above moves a joint to where it moved by itself."""
+        if above == name:
+            return translations
+        i, j = self.index(name), self.index(above)
+        _, turns = self.model(rotations, translations)
+        moved = translations.copy()
+        moved[:, i] = 0.0
+        moved[:, j] += turned(
+            inverse(self._rest_axes(turns, j)), turned(self._rest_axes(turns, i), translations[:, i])
+        )
+        return moved
+
+    def _rest_axes(self, turns: Array, i: int) -> Array:
+        """(F, 4) axes of a joint's translations in model space, of rotations (F, n, 4) of joints there."""
+        parent = self.skeleton.joints[i].parent
+        return product(turns[:, parent], self.rests[i]) if parent >= 0 else self.rests[i]
 
     @cached_property
     def rests(self) -> Array:

@@ -16,7 +16,7 @@ def told(ext, retarget):
     """The lines and warnings of a report with these measures; everything else is in order."""
     measures = ext.module("ccd_rig.motion.retargeting.measures")
 
-    def of(frames=(1.0, 2.0, 3.0), missing=(), is_still=False, turned=(), **values):
+    def of(frames=(1.0, 2.0, 3.0), missing=(), is_still=False, turned=(), left=(), **values):
         usual = {
             "errors": {}, "followed": frozenset(), "stances": [stance()], "penetration": 0.0, "hover": 0.0,
             "ground": 0.25, "turn": math.radians(12.0), "source_turn": math.radians(10.0), "jerk": 3.0,
@@ -24,9 +24,10 @@ def told(ext, retarget):
         }  # fmt: skip
         done = SimpleNamespace(
             frames=frames,
-            bone_map=SimpleNamespace(bones={"hips": "Hips", "head": "Head"}, missing=missing),
+            bone_map=SimpleNamespace(bones={"hips": "Hips", "head": "Head"}, hips="hips", missing=missing),
             is_still=is_still,
             turned=[retarget.TurnedBone(*each) for each in turned],
+            left=left,
             measures=measures.Measures(**usual | values),
         )
         return retarget.lines(done), retarget.warnings(done)

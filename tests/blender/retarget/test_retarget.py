@@ -33,6 +33,57 @@ def test_a_metarig_walks_as_the_source_does(source, target):
     assert "frames" in target.ccd_rig.retarget.report
 
 
+def controlled(rig):
+    """The figure as a rig of controls: a constraint may turn its head."""
+    rig.pose.bones["CC_Base_Head"].constraints.new("LIMIT_ROTATION")
+    return rig
+
+
+@pytest.mark.parametrize(
+    ("built", "off"),
+    [
+        (lambda rig: walks.hung_beside(rig, True), 0.005),  # the pivot turns about another point
+        (lambda rig: walks.hung_beside(rig, False), 0.005),
+        (lambda rig: controlled(walks.hung_beside(rig, False)), 0.005),
+        (walks.stood_on, 1e-4),
+    ],
+)
+def test_a_figure_whose_hips_do_not_carry_it_goes_along_as_a_whole(source, built, off):
+    """Legs and spine beside each other on a pivot, or hips connected to a bone on the ground."""
+    plain, rig = walks.familiar(walks.figure()), built(walks.familiar(walks.figure()))
+    for each in (plain, rig):
+        run(each, source=source)
+    names = [bone.name for bone in plain.data.bones]
+    np.testing.assert_allclose(played(rig, names), played(plain, names), atol=off)
+    assert "carried" not in rig.ccd_rig.retarget.report
+    if "mast" in rig.pose.bones:
+        assert rig.pose.bones["mast"].rotation_quaternion == Quaternion()
+
+
+def test_what_hangs_on_another_root_is_left_behind_and_told(retarget, carried_over, source):
+    rig = walks.hung_beside(walks.familiar(walks.figure()), False)
+    with walks.edited(rig) as bones:
+        bones[walks.WAIST].parent = None
+    done = carried_over(source, rig)
+    words = f"Not carried along with '{done.bone_map.hips}': '{walks.WAIST}'; parent them and it to one bone"
+    assert words in retarget.lines(done) and words in retarget.warnings(done)
+    assert retarget.as_values(done)["left_behind"] == [walks.WAIST]
+
+
+def test_a_carrier_that_is_to_follow_nothing_leaves_the_rest_behind(retarget, carried_over, source):
+    rig = walks.hung_beside(walks.familiar(walks.figure()), False)
+    pair = rig.ccd_rig.retarget.pairs.add()
+    pair.name = "pivot"
+    done = carried_over(source, rig)
+    assert (done.bone_map.hips, done.left) == (walks.HIP, (walks.WAIST,))
+
+
+def test_a_target_whose_rest_is_no_pose_is_refused(source):
+    """Its feet would be held as high above the ground as they are at rest, which no report could tell."""
+    rig = walks.legs_up(walks.familiar(walks.figure()))
+    refused("rest pose of 'Walker.001' is no pose of a body: 'CC_Base_L_Foot' is above", rig, source=source)
+
+
 def test_the_action_before_stays_and_the_source_is_left_alone(ext, source, target):
     own = keys(ext, source)
     target.pose.bones[0].keyframe_insert("location", frame=500)

@@ -76,6 +76,43 @@ def test_a_figure_walks_along_a_line_and_its_feet_rest(ext):
     assert "footfalls" in rig.ccd_rig.walk.report
 
 
+def same_walk(plain, rig, off):
+    """Walk both along a line, and require their bones at the same places, metres."""
+    path, names = curve(*LINE), [bone.name for bone in plain.data.bones]
+    for each in (plain, rig):
+        walk_along(each, path)
+    expected, seen = (walks.heads(each, names, frames_of(plain)) for each in (plain, rig))
+    np.testing.assert_allclose(seen, expected, atol=off)
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_legs_and_spine_that_hang_beside_each_other_walk_together(ext, connected):
+    """As in many motion files: the bone that carries both is moved, connected or not."""
+    rig = walks.hung_beside(walks.familiar(walks.walk(ext)), connected)
+    same_walk(walks.familiar(walks.walk(ext)), rig, 0.005)  # the pivot turns about another point
+    assert "carried" not in rig.ccd_rig.walk.report
+
+
+def test_hips_that_are_connected_are_moved_by_the_bone_above(ext):
+    rig = walks.stood_on(walks.familiar(walks.walk(ext)))
+    same_walk(walks.familiar(walks.walk(ext)), rig, 1e-4)
+    assert rig.pose.bones["mast"].rotation_quaternion == Quaternion()
+
+
+def test_what_hangs_on_another_root_is_left_behind_and_told(ext, walk):
+    rig = walks.hung_beside(walks.familiar(walks.walk(ext)), False)
+    with walks.edited(rig) as bones:
+        bones[walks.WAIST].parent = None
+    done = done_of(walk, rig, curve(*LINE))
+    assert done.left == (walks.WAIST,)
+    words = (
+        f"Not carried along with '{done.cycle.figure_map.hips}': '{walks.WAIST}'; parent them and it to one"
+    )
+    for sentences in (walk.lines(done), walk.warnings(done)):
+        assert f"{words} bone" in sentences
+    assert walk.as_values(done)["left_behind"] == [walks.WAIST]
+
+
 def test_done_again_the_same_keys_come_out(ext, channels):
     def keys():
         curves = {(each.data_path, each.array_index): each for each in channels.fcurves_of(rig)}
@@ -549,6 +586,15 @@ def test_what_moves_the_figure_besides_is_refused(ext):
     rig.rotation_euler.x = 0.5 * math.pi
     rigs.update()
     refused("does not stand at rest", rig, path)
+
+
+def test_a_rest_that_is_no_pose_is_told_from_a_figure_that_lies(ext):
+    """Legs that lead up at rest, as in many motion files: no turn of the object puts feet below the hips."""
+    rig = walks.legs_up(walks.familiar(walks.walk(ext)))
+    words = (
+        "rest pose of 'Walker' is no pose of a body: 'CC_Base_L_Foot' is above the hips; retarget its motion"
+    )
+    refused(words, rig, curve(*LINE))
 
 
 def on_bone(thing, rig):
