@@ -19,6 +19,9 @@ from . import command
 from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
 
+OF_GROUPS = {"turn_hands": Group.HANDS, "plant": Group.FEET}
+"""Options that mean nothing to a figure without such a group."""
+
 
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
     role: LAST.text(
@@ -156,27 +159,32 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         if self.follow_motion:
             set_up.follow(context, rig, result)
         self.recognised = tuple(result.available)
-        self.messages = "\n".join([result.words(), *result.notes])
-        self.tell_done(result.words(), result.notes)
+        self.messages = "\n".join([result.words(), *result.messages()])
+        self.tell("INFO", result.words())
+        if result.following:
+            self.tell("INFO", result.following)
+        for note in result.notes:
+            self.tell("WARNING", note)
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         if self.asks:
-            self._draw_roles(layout)
+            self._draw_roles(layout, context)
         boxes = layout.column(heading="Set Up")
         for group in self.recognised:
             boxes.prop(self, group)
         for name in ("poles", "turn_hands", "ranges", "plant", "control_bones", "follow_motion"):
-            boxes.prop(self, name)
+            if name not in OF_GROUPS or OF_GROUPS[name] in self.recognised:
+                boxes.prop(self, name)
         if not self.asks:
-            self._draw_roles(layout)
+            self._draw_roles(layout, context)
 
-    def _draw_roles(self, layout: bpy.types.UILayout) -> None:
+    def _draw_roles(self, layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
         layout.label(text="Roles")
         rows = 10 if self.asks else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
-        draw_lines(layout, self.messages)
+        draw_lines(layout, context, self.messages)
 
 
 def _changed(roles: Iterable[Any], listed: Mapping[str, str]) -> dict[str, str]:
