@@ -138,6 +138,7 @@ def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping
 
 
 ROLE_WIDTH = 6.0  # [pixels]
+LAST_PART = 0.5  # of the length that is guessed for a bone without children: feet would stand in the ground
 ROLE_ALPHA = 0.8
 _TRUNK: Opaque = (0.75, 0.45, 1.0)
 _ARM: Opaque = (1.0, 0.55, 0.15)
@@ -199,7 +200,8 @@ def _end(bone: bpy.types.PoseBone, roles: Mapping[str, Role], places: Mapping[st
     ]
     if heads:
         return sum(heads, Vector()) / len(heads)
-    return Vector(bone.matrix @ places[bone.name].place)
+    part = 1.0 if bone.children else LAST_PART
+    return Vector(bone.matrix @ (part * places[bone.name].place))
 
 
 dialog_roles: dict[str, Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Set Up Figure on a figure that moves: keys of its targets, and what the user is told."""
+"""Set Up Figure: keys along the motion that a figure has, and what its redo panel and dialog show."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import creatures
 import pytest
 import rigs
 from figures_set_up import set_up
+from mathutils import Matrix
 
 
 def walking(frames=(4, 20)):
@@ -162,3 +163,38 @@ def test_words_fill_the_redo_panel(ext, monkeypatch, width):
     assert " ".join(layout.labels) == words
     longest = max(6.0 * len(line) for line in layout.labels)
     assert room - 6.0 * len(" thirteen") < longest <= room
+
+
+@pytest.mark.parametrize(("side", "edge"), [(-0.5, 900.0), (0.5, 100.0)])
+def test_a_dialog_stands_at_the_edge_of_the_view_beside_the_figure(ext, side, edge):
+    """Blender puts a dialog so that its button OK is below the pointer: it stood over figures on the left."""
+    module = ext.module("operators.set_up")
+    rig = rigs.chain(2)
+    rig.location.x = side
+    rigs.update()
+    region = SimpleNamespace(type="WINDOW", x=100, y=50, width=1100, height=600)
+    view = SimpleNamespace(region_3d=SimpleNamespace(perspective_matrix=Matrix.Identity(4)))
+    area = SimpleNamespace(type="VIEW_3D", regions=[region], spaces=SimpleNamespace(active=view))
+    preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
+    x, y = module._beside(SimpleNamespace(area=area, preferences=preferences), rig)
+    width = ext.module("operators.command").DIALOG
+    assert x == pytest.approx(edge + module.CONFIRM * width, abs=1.0)
+    assert y == 350
+
+
+@pytest.mark.parametrize(("height", "scale", "rows"), [(1000, 1.0, 10), (900, 1.5, 6), (600, 1.0, 6)])
+def test_the_list_of_a_dialog_leaves_room_for_its_button(ext, height, scale, rows):
+    """With an interface of scale 1.5 the button OK was below the end of a window of 900 pixels."""
+    operator = ext.module("operators.set_up").CCD_RIG_OT_figure_set_up
+    shown = []
+
+    class Layout(Drawn):
+        def template_list(self, *_arguments, rows=0, **_keywords):
+            shown.append(rows)
+
+    preferences = SimpleNamespace(
+        system=SimpleNamespace(ui_scale=scale), ui_styles=bpy.context.preferences.ui_styles
+    )
+    context = SimpleNamespace(window=SimpleNamespace(height=height), preferences=preferences, region=None)
+    operator._draw_roles(SimpleNamespace(asks=True, messages="a word"), Layout(), context)
+    assert shown == [rows]
