@@ -14,7 +14,7 @@ import bpy
 from mathutils import Vector
 
 from ..figures.role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Part, Role
-from ..rig.armature import MEETS, BoneEnd, bone_ends
+from ..rig.armature import MEETS, handle_ends
 from .palette import Opaque, Palette
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
@@ -115,10 +115,15 @@ PIN_WIDTH = 3.0  # [pixels]
 
 def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping[str, bool]) -> None:
     """Draw pins: {name of the bone: whether its rotation is pinned too}."""
+    places = handle_ends(armature_object.data) if pins else {}
     for name, turns_too in pins.items():
         bone = armature_object.pose.bones[name]
         world: Any = bone.id_data.matrix_world @ bone.matrix
         length, colour = bone.bone.length, sketch.palette.planted
+        if name in places:  # with the axis Y along the bone
+            length = places[name].length
+            turn = Vector((0.0, 1.0, 0.0)).rotation_difference(places[name])
+            world @= turn.to_matrix().to_4x4()
         size = PIN_SIZE * length
         end = world @ Vector((0.0, length, 0.0))
         corners = [
@@ -138,7 +143,6 @@ def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping
 
 
 ROLE_WIDTH = 6.0  # [pixels]
-LAST_PART = 0.5  # of the length that is guessed for a bone without children: feet would stand in the ground
 ROLE_ALPHA = 0.8
 _TRUNK: Opaque = (0.75, 0.45, 1.0)
 _ARM: Opaque = (1.0, 0.55, 0.15)
@@ -168,13 +172,13 @@ NAMED = (
 def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mapping[str, Role]) -> None:
     """Draw bones in the colours of their roles, with labels at the ends of limbs.
 
-    Where tails say nothing (`bone_ends`), a line goes to the bones with which the limb goes on.
+    Where tails say nothing (`handle_ends`), a line goes to the bones with which the limb goes on.
 
     Args:
         roles: by bone.
     """
     world: Any = armature_object.matrix_world
-    places = bone_ends(armature_object.data)
+    places = handle_ends(armature_object.data)
     for name, role in roles.items():
         bone = armature_object.pose.bones.get(name)
         if bone is None:
@@ -186,7 +190,7 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
             sketch.label(ends[1], ends[0], role.limb(), (*colour, 1.0))
 
 
-def _end(bone: bpy.types.PoseBone, roles: Mapping[str, Role], places: Mapping[str, BoneEnd]) -> Vector:
+def _end(bone: bpy.types.PoseBone, roles: Mapping[str, Role], places: Mapping[str, Vector]) -> Vector:
     """End of a bone in armature space: its tail, or where its limb goes on if tails say nothing."""
     if bone.name not in places:
         return Vector(bone.tail)
@@ -200,8 +204,7 @@ def _end(bone: bpy.types.PoseBone, roles: Mapping[str, Role], places: Mapping[st
     ]
     if heads:
         return sum(heads, Vector()) / len(heads)
-    part = 1.0 if bone.children else LAST_PART
-    return Vector(bone.matrix @ (part * places[bone.name].place))
+    return Vector(bone.matrix @ places[bone.name])
 
 
 dialog_roles: dict[str, Mapping[str, str]] = {}
