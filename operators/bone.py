@@ -207,7 +207,7 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         layout.prop(self, "comfort")
         layout.prop(self, "hinge_tolerance")
         if self.messages:
-            draw_lines(layout, self.messages)
+            draw_lines(layout, context, self.messages)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> "Outcome":
         from ..ccd_rig.blender.limit_sources import blender_limits

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import bpy
 
-from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translated
+from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, lines_within, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked, with_settings
 from ..ccd_rig.blender.registration import LAST, ONCE, use
 from ..ccd_rig.errors import CCDRigError, RigError
 
-WIDTH = 36  # [letters] of a line of the redo panel
 DIALOG = 300  # width of a dialog, at interface scale 1 [pixels]; Blender's default
+MARGIN = 40  # [pixels] width of the edges of panel and box at scale 1
 
 
 # Reasons why buttons are grey; empty where they are not -----------------------------------------------------
@@ -176,12 +176,12 @@ class Dialog(Command):
     fields: tuple[str, ...] = ()
     messages = ""
 
-    def draw(self: Any, _context: bpy.types.Context) -> None:
+    def draw(self: Any, context: bpy.types.Context) -> None:
         self.layout.use_property_split = True
         for name in self.fields:
             self.layout.prop(self, name)
         if self.messages:
-            draw_lines(self.layout, self.messages)
+            draw_lines(self.layout, context, self.messages)
 
 
 class FrameRange(Command):
@@ -224,23 +224,17 @@ class JsonFile(Command):
         return absolute(self.filepath)
 
 
-def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
-    """Draw the messages of a command in its redo panel, a line each, broken to the panel's width.
+def draw_lines(layout: bpy.types.UILayout, context: bpy.types.Context, words: str) -> None:
+    """Draw the messages of a command in its redo panel or dialog, a line each, broken to its width.
 
     A command keeps the words as an attribute, which lasts as long as the panel. A property would appear in
     Blender's Info log with every call, and as an argument to scripts.
     """
-
-    import unicodedata
-
-    from ..ccd_rig.blender.languages.catalogue import broken
-
-    def fits(text: str) -> bool:  # Chinese and Japanese characters are two letters wide
-        return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text) <= WIDTH
-
+    region, scale = context.region, context.preferences.system.ui_scale
+    width = region.width if region is not None and region.type == "HUD" else DIALOG * scale
     lines = layout.box().column(align=True)
     for line in words.splitlines():
-        for text in broken(translated(line), fits):
+        for text in lines_within(context.preferences, line, width - MARGIN * scale):
             lines.label(text=text, translate=False)
 
 

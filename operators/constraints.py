@@ -375,14 +375,14 @@ class ContactCommand(FrameRange):
     )
     results: HIDDEN.text("", "What was found, a line each")
 
-    def draw_thresholds(self) -> None:
+    def draw_thresholds(self, context: bpy.types.Context) -> None:
         """Draw thresholds and results in the redo panel."""
         layout = self.layout
         layout.use_property_split = True
         thresholds = ("frame_start", "frame_end", "speed", "height", "release", "shortest")
         for name in (*thresholds, "ground", "walk_on", "markers"):
             layout.prop(self, name)
-        draw_lines(layout, self.results)
+        draw_lines(layout, context, self.results)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> "Contacts":
         """Search for contacts, without changes."""
@@ -449,8 +449,8 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
         contacts = self.find(context, rig, names)
         self.keep(context, rig, contacts)
 
-    def draw(self, _context: bpy.types.Context) -> None:
-        self.draw_thresholds()
+    def draw(self, context: bpy.types.Context) -> None:
+        self.draw_thresholds(context)
         self.layout.prop(self, "only_active")
 
 
@@ -514,8 +514,8 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
             return
         self.keep(context, rig, contacts)
 
-    def draw(self, _context: bpy.types.Context) -> None:
-        self.draw_thresholds()
+    def draw(self, context: bpy.types.Context) -> None:
+        self.draw_thresholds(context)
         holds = self.layout.column(heading="Hold")
         holds.prop(self, "hold_ground", text="Ground")
         holds.prop(self, "hold_height", text="Height")

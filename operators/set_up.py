@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Set-up of a rig: as a recognised figure, from Blender's IK, or from a file."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,16 @@ from ..ccd_rig.errors import RigError
 from . import command
 from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
+
+OF_GROUPS = {"turn_hands": Group.HANDS, "plant": Group.FEET}
+"""Options that mean nothing to a figure without such a group."""
+
+
+CONFIRM = 0.4 if sys.platform == "win32" else 0.9
+"""Place of the pointer in a new dialog, from its left edge, as a part of its width: on its button OK.
+
+Blender has OK at the right except on Windows (wm_block_dialog_create)."""
+TALL = 700  # height of a window, at interface scale 1, that has room for a dialog with a long list [pixels]
 
 
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
@@ -156,27 +167,34 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         if self.follow_motion:
             set_up.follow(context, rig, result)
         self.recognised = tuple(result.available)
-        self.messages = "\n".join([result.words(), *result.notes])
-        self.tell_done(result.words(), result.notes)
+        self.messages = "\n".join([result.words(), *result.messages()])
+        self.tell("INFO", result.words())
+        if result.following:
+            self.tell("INFO", result.following)
+        for note in result.notes:
+            self.tell("WARNING", note)
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         if self.asks:
-            self._draw_roles(layout)
+            self._draw_roles(layout, context)
         boxes = layout.column(heading="Set Up")
         for group in self.recognised:
             boxes.prop(self, group)
         for name in ("poles", "turn_hands", "ranges", "plant", "control_bones", "follow_motion"):
-            boxes.prop(self, name)
+            if name not in OF_GROUPS or OF_GROUPS[name] in self.recognised:
+                boxes.prop(self, name)
         if not self.asks:
-            self._draw_roles(layout)
+            self._draw_roles(layout, context)
 
-    def _draw_roles(self, layout: bpy.types.UILayout) -> None:
+    def _draw_roles(self, layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
         layout.label(text="Roles")
-        rows = 10 if self.asks else 6
+        window = context.window
+        is_tall = window is None or window.height >= TALL * context.preferences.system.ui_scale
+        rows = 10 if self.asks and is_tall else 6
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
-        draw_lines(layout, self.messages)
+        draw_lines(layout, context, self.messages)
 
 
 def _changed(roles: Iterable[Any], listed: Mapping[str, str]) -> dict[str, str]:
@@ -196,10 +214,10 @@ def _beside(context: bpy.types.Context, rig: bpy.types.Object) -> tuple[int, int
     view = area.spaces.active.region_3d.perspective_matrix
     across = places_on_screen(points, view, (region.width, region.height))[:, 0]
     shown = across[(across >= 0.0) & (across <= region.width)]
-    half = round(0.5 * command.DIALOG * context.preferences.system.ui_scale)
+    width = command.DIALOG * context.preferences.system.ui_scale
     is_left = not len(shown) or shown.min() > region.width - shown.max()
-    x = region.x + half if is_left else region.x + region.width - half
-    return x, region.y + region.height // 2
+    edge = region.x if is_left else region.x + region.width - width
+    return round(edge + CONFIRM * width), region.y + region.height // 2
 
 
 class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):

@@ -145,7 +145,7 @@ class CCD_RIG_OT_targets_from_motion(Dialog, bpy.types.Operator):
             ready = result_of(checks.require(rig, scene, ()))
             frames = self._frames(scene, rig, ready.constraints)
             solver = solver_settings(rig)
-            count = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)
+            count, _ = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)
             undo.pop_all()
         if warning := switches.ik_warning(scene, rig, ready.constraints, frames):
             self.tell("WARNING", warning)

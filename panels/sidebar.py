@@ -4,16 +4,14 @@
 from itertools import groupby
 from typing import Any
 
-import blf
 import bpy
 
-from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.languages.translation import lines_within
 from ..ccd_rig.blender.properties.active_rig import active_rig, with_settings
 from ..ccd_rig.blender.properties.constraint_values import Line
 from ..ccd_rig.blender.properties.names import sentence
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
-FONT = 0  # the font of Blender's interface
 LINE = 0.8  # height of a line of a sentence
 LEAST = 40  # [pixels] minimum width of words at scale 1
 
@@ -120,10 +118,6 @@ def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[
         words: the sentence, in English.
         aside: width beside the words, in pixels at scale 1.
     """
-    from ..ccd_rig.blender.languages.catalogue import broken
-
-    preferences = context.preferences
-    scale = preferences.system.ui_scale
-    blf.size(FONT, preferences.ui_styles[0].widget.points * scale)
+    scale = context.preferences.system.ui_scale
     room = max(context.region.width - (MARGIN + aside) * scale, LEAST * scale)
-    return broken(translated(words), lambda text: blf.dimensions(FONT, text)[0] <= room)
+    return lines_within(context.preferences, words, room)

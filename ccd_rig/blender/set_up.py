@@ -207,10 +207,15 @@ class SetUpResult:
     rows: dict[Group, list[str]] = field(default_factory=dict)  # {group: names of its new constraints}
     poles: int = 0  # number of new poles
     is_planted: bool = False  # whether planted feet shift the hips
-    notes: list[str] = field(default_factory=list)  # messages to the user, without a full stop
+    notes: list[str] = field(default_factory=list)  # warnings to the user, without a full stop
+    following: str = ""  # what was keyed along the motion, as a message; empty for nothing
     # {bone: (words of its role, words of the recognised role)}; empty words for none. Of generated rigs
     # controls with a role alone.
     roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def messages(self) -> list[str]:
+        """What the user is told beside `words`, without a full stop."""
+        return [*([self.following] if self.following else []), *self.notes]
 
     def words(self) -> str:
         """Summary, such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
@@ -294,7 +299,7 @@ def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[bpy.types
 
 
 def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result: SetUpResult) -> None:
-    """Key the targets of a set-up along the figure's motion, if it has one, and add a note.
+    """Key the targets of a set-up along the figure's motion, if it has one, and say so in the result.
 
     Planted rows have no targets, and do not change.
     """
@@ -310,11 +315,13 @@ def follow(context: bpy.types.Context, armature_object: bpy.types.Object, result
     except CCDRigError as error:
         result.notes.append(f"Targets stand still: {error}")
         return
-    result.notes.append(f"Targets follow the motion at {count} frames")
+    result.following = f"Targets follow the motion at {count} frame{'' if count == 1 else 's'}"
 
 
 def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
     """Key targets and poles of constraints along the motion, over the scene's range.
+
+    Where the motion is shorter, and nothing moves outside of it, only its own frames get keys.
 
     Returns:
         The number of keyed frames.
@@ -327,9 +334,11 @@ def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names
     with ExitStack() as undo:
         ready = result_of(checks.require(armature_object, scene, names))
         solver = solver_settings(armature_object)
-        target_motion.key_targets(scene, armature_object, ready.constraints, frames, solver, undo)
+        keyed = target_motion.key_targets(
+            scene, armature_object, ready.constraints, frames, solver, undo, trims=True
+        )
         undo.pop_all()
-    return len(frames)
+    return keyed.frames
 
 
 BENT = math.sin(math.radians(2.0))
@@ -756,7 +765,12 @@ def _left(
         if row.group not in choices.groups:
             continue
         if row.slides and (keyed := keyed_at_or_above(armature_object, row.tip)):
-            result.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
+            without = (
+                f"'{row.tip}' keeps its animation and got no target"
+                if keyed == row.tip
+                else f"'{keyed}' keeps its animation, so '{row.tip}' got no target"
+            )
+            result.notes.append(without)
         elif row.group in CHAINS.values() and any(
             any(clamps.acting_constraints(bone)) for bone in _chain(armature_object, row)
         ):

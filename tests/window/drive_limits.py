@@ -125,9 +125,9 @@ def words_of_redo() -> list[str]:
     result, module = [], sys.modules[f"{PACKAGE}.operators.command"]
     own = module.draw_lines
 
-    def draw(layout: bpy.types.UILayout, words: str) -> None:
+    def draw(layout: bpy.types.UILayout, context: bpy.types.Context, words: str) -> None:
         result.append(words)
-        own(layout, words)
+        own(layout, context, words)
 
     module.draw_lines = draw
     return result

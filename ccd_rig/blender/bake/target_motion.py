@@ -196,6 +196,13 @@ def _hangs_on(obj: bpy.types.Object, bone: str, carriers: Collection[tuple[bpy.t
     return parent[0] is not None and (parent in carriers or _hangs_on(*parent, carriers))
 
 
+class Keyed(NamedTuple):
+    """How much was keyed."""
+
+    targets: int  # number of targets and poles
+    frames: int  # number of frames
+
+
 def key_targets(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
@@ -203,14 +210,16 @@ def key_targets(
     frames: Sequence[float],
     solver: SolverSettings,
     undo: ExitStack,
-) -> int:
-    """Key targets and poles where the motion has them; the count of keyed targets.
+    trims: bool = False,
+) -> Keyed:
+    """Key targets and poles where the motion has them.
 
     Args:
         armature_object: carries the constraints, and plays the motion.
         frames: increasing; with gaps, Blender interpolates between them.
         solver: with the tolerances for targets.
         undo: gets the callbacks that take everything back.
+        trims: leave out frames before and after the motion that plays, if nothing moves there.
 
     Raises:
         RigError: a target does not arrive at its place, or cannot take keys. Close `undo` then.
@@ -220,6 +229,9 @@ def key_targets(
         for frame in frames:
             sample = sample_at(frame)
             samples.append((met_targets(sample, constraints), sample.matrix_world))
+    if trims:
+        kept = _moving(scene, armature_object, frames, samples)
+        frames, samples = frames[kept], samples[kept]
     steps = np.diff(np.array(frames))
     interpolation = "LINEAR" if len(steps) == 0 or steps.max() <= 1.0 else "BEZIER"
     time = key_time(scene)
@@ -239,7 +251,28 @@ def key_targets(
         for frame, (wanted, world) in zip(frames, samples, strict=True):
             arrived = sample_at(frame).targets, wanted
             _require_there(constraints, arrived, _scale(world), solver, f" at frame {frame:.7g}")
-    return len(placed)
+    return Keyed(len(placed), len(frames))
+
+
+def _moving(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    frames: Sequence[float],
+    samples: Sequence[tuple[Sequence[TargetSample], Matrix]],
+) -> slice:
+    """The frames in the range of action and strips; all if something moves outside, or none is inside."""
+    ranges, time = channels.played_ranges(armature_object), key_time(scene)
+    whole = slice(0, len(frames))
+    if not ranges:
+        return whole
+    first, last = min(start for start, _ in ranges) / time, max(end for _, end in ranges) / time
+    inside = [k for k, frame in enumerate(frames) if first - 1.0 < frame < last + 1.0]
+    if not inside:
+        return whole
+    start, end = inside[0], inside[-1]
+    is_still = all(each == samples[start] for each in samples[:start])
+    is_still = is_still and all(each == samples[end] for each in samples[end + 1 :])
+    return slice(start, end + 1) if is_still else whole
 
 
 def keyed_frames(

@@ -149,13 +149,13 @@ def _set_up_figure(
     result = set_up.set_up(bpy.context, armature_object, choices)
     if choices.follow_motion:
         set_up.follow(bpy.context, armature_object, result)
-    for note in result.notes:
+    for note in result.messages():
         warn(f"{armature_object.name}: {note}")
     return {
         "figure": result.words(),
         "roles": {bone: role for bone, (role, _) in result.roles.items() if role},
         "constraints": {str(group): names for group, names in result.rows.items()},
-        "notes": result.notes,
+        "notes": result.messages(),
     }
 
 

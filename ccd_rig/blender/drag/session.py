@@ -354,7 +354,7 @@ class Session:
             drag.Grab(name, local, lengths[name], name in moving, SOFTNESS)
             for name, local in self._locals(reading)
         ]
-        held = [drag.Pin(*each) for each in self.pins.items()] if body is not None else []
+        held = self._held(reading) if body is not None else []
         support = self._support() if balances else None
         made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)
         self._begin(reading, made, made.movable)
@@ -440,6 +440,18 @@ class Session:
             joint = joints[reading.bones.index(grab.control)]
             places.append((grab.control, joint.rotation.inverted() @ (grab.place - joint.translation)))
         return places
+
+    def _held(self, reading: armature.RigReading) -> list[drag.Pin]:
+        """The pins, each with the end of its bone where tails say nothing."""
+        ends = armature.handle_ends(self.armature_object.data)
+        if not ends:
+            return [drag.Pin(*each) for each in self.pins.items()]
+        joints, held = forward_kinematics(reading.skeleton, reading.pose), []
+        for name, turns_too in self.pins.items():
+            joint = joints[reading.bones.index(name)]
+            end = self._evaluated.pose.bones[name].matrix @ ends[name]
+            held.append(drag.Pin(name, turns_too, joint.rotation.inverted() @ (end - joint.translation)))
+        return held
 
     def _read(
         self,

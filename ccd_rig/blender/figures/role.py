@@ -46,6 +46,7 @@ ARM_PARTS = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FING
 LEG_PARTS = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
 FRONT_PARTS = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
 """Parts of arms, of legs and of front legs, from the body on."""
+_LIMBS = ((Part.HIPS, Part.SPINE, Part.NECK, Part.HEAD), ARM_PARTS, LEG_PARTS, FRONT_PARTS)
 
 
 class Side(enum.StrEnum):
@@ -75,6 +76,14 @@ class Role:
         name = f"{_SIDE_WORDS[self.side]}{self.part}"
         is_counted = self.number or self.part in _SEVERAL
         return " ".join((_ordinal(self.number + 1), name)) if is_counted else name
+
+    def goes_on_as(self, other: Role) -> bool:
+        """Whether its limb goes on as another bone further out; a hand goes on as each of its fingers."""
+        if self.side is not other.side:
+            return False
+        if self.part is other.part:
+            return self.number == other.number and self.index < other.index
+        return any(self.part in limb and other.part in limb[limb.index(self.part) + 1 :] for limb in _LIMBS)
 
     def words(self) -> str:
         """Role as text, such as "left upper arm", "spine 2" or "3rd left finger, bone 2"."""

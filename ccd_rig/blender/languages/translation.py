@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOCALES = {"de": "de_DE", "es": "es", "fr": "fr_FR", "ja": "ja_JP", "zh_HANS": "zh_HANS"}
 """Files of this folder, and Blender's names of their languages in 4.2 to 5.2."""
+FONT = 0  # the font of Blender's interface
 LABEL = 48  # [letters] longest label: longer texts are tooltips, which need only the context "*"
 INTERFACE, TOOLTIPS, REPORTS = "interface", "tooltips", "reports"
 """Kinds of texts whose translation can be switched off in Blender's preferences."""
@@ -60,6 +61,20 @@ def translated(text: str, kind: str = INTERFACE) -> str:
     if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
         return text
     return texts.translated(text)
+
+
+def lines_within(preferences: bpy.types.Preferences, words: str, room: float) -> list[str]:
+    """Translate a sentence, and break it to a width in pixels, in Blender's font.
+
+    Args:
+        words: the sentence, in English.
+    """
+    import blf
+
+    from .catalogue import broken
+
+    blf.size(FONT, preferences.ui_styles[0].widget.points * preferences.system.ui_scale)
+    return broken(translated(words), lambda text: blf.dimensions(FONT, text)[0] <= room)
 
 
 def of_bones(text: str) -> str:

@@ -695,6 +695,18 @@ def bone_ends(armature: bpy.types.Armature) -> dict[str, BoneEnd]:
     return ends
 
 
+LAST_PART = 0.5
+"""Part of the guessed length of a bone without children at which its end is: feet would end in the ground."""
+
+
+def handle_ends(armature: bpy.types.Armature) -> dict[str, Vector]:
+    """The ends at which bones are drawn and held, in their frames; empty if their tails are the ends."""
+    return {
+        name: end.place if armature.bones[name].children else LAST_PART * end.place
+        for name, end in bone_ends(armature).items()
+    }
+
+
 def mass_lengths(armature: bpy.types.Armature) -> dict[str, float]:
     """Lengths of the bones that deform, by which these count where no bone has a mass."""
     ends = bone_ends(armature)

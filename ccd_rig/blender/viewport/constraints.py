@@ -24,6 +24,7 @@ from ..properties import constraint_list
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANT, PLANTED
 from ..properties.new_constraints import Target
+from ..rig.armature import MEETS
 from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
 from ..scene.targets import FAR, Carrier, orthonormal
 from .palette import DISC, RING
@@ -175,9 +176,32 @@ def sketch_rows(
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
     world: Any = armature_object.matrix_world
     colour = (*sketch.palette.chain, 0.4 if row.enabled else 0.15)
-    for bone in constraint_list.chain_of(armature_object, row):
+    chain = constraint_list.chain_of(armature_object, row)
+    for bone, end in zip(chain, _ends(chain, row.use_tail), strict=True):
         if bone.name in shown:
-            sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
+            sketch.path((world @ bone.head, world @ end), colour, CHAIN)
+
+
+def _ends(chain: Sequence[bpy.types.PoseBone], use_tail: bool) -> list[Vector]:
+    """Ends of the bones of a chain, tip first: tails, or the next heads where few tails meet the next bone.
+
+    Importers invent tails. The tip then goes on in the direction from its parent's head, as in `bone_ends`,
+    unless its tail is the effector.
+    """
+    links = [*pairwise(chain)]
+    meeting = [
+        above
+        for bone, above in links
+        if (bone.bone.head_local - above.bone.tail_local).length <= MEETS * above.bone.length
+    ]
+    if 2 * len(meeting) >= len(links):
+        return [bone.tail for bone in chain]
+    tail, heads = chain[0].tail, [bone.head for bone in chain[:-1]]
+    if use_tail:
+        return [tail, *heads]
+    on = chain[0].head - chain[1].head
+    length = min(on.length, (tail - chain[0].head).length)
+    return [chain[0].head + on.normalized() * length, *heads]
 
 
 def _sketch_reach(

@@ -14,6 +14,7 @@ import bpy
 from mathutils import Vector
 
 from ..figures.role import ARM_PARTS, FRONT_PARTS, LEG_PARTS, Part, Role
+from ..rig.armature import MEETS, handle_ends
 from .palette import Opaque, Palette
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
@@ -114,10 +115,15 @@ PIN_WIDTH = 3.0  # [pixels]
 
 def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping[str, bool]) -> None:
     """Draw pins: {name of the bone: whether its rotation is pinned too}."""
+    places = handle_ends(armature_object.data) if pins else {}
     for name, turns_too in pins.items():
         bone = armature_object.pose.bones[name]
         world: Any = bone.id_data.matrix_world @ bone.matrix
         length, colour = bone.bone.length, sketch.palette.planted
+        if name in places:  # with the axis Y along the bone
+            length = places[name].length
+            turn = Vector((0.0, 1.0, 0.0)).rotation_difference(places[name])
+            world @= turn.to_matrix().to_4x4()
         size = PIN_SIZE * length
         end = world @ Vector((0.0, length, 0.0))
         corners = [
@@ -166,19 +172,39 @@ NAMED = (
 def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mapping[str, Role]) -> None:
     """Draw bones in the colours of their roles, with labels at the ends of limbs.
 
+    Where tails say nothing (`handle_ends`), a line goes to the bones with which the limb goes on.
+
     Args:
         roles: by bone.
     """
     world: Any = armature_object.matrix_world
+    places = handle_ends(armature_object.data)
     for name, role in roles.items():
         bone = armature_object.pose.bones.get(name)
         if bone is None:
             continue
         colour = COLOURS.get(role.part, OTHER_COLOUR)
-        ends = world @ bone.head, world @ bone.tail
+        ends = world @ bone.head, world @ _end(bone, roles, places)
         sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
         if role.part in NAMED and role.index == 0:
             sketch.label(ends[1], ends[0], role.limb(), (*colour, 1.0))
+
+
+def _end(bone: bpy.types.PoseBone, roles: Mapping[str, Role], places: Mapping[str, Vector]) -> Vector:
+    """End of a bone in armature space: its tail, or where its limb goes on if tails say nothing."""
+    if bone.name not in places:
+        return Vector(bone.tail)
+    role = roles[bone.name]
+    heads = [
+        each.head
+        for each in bone.children
+        if each.name in roles
+        and role.goes_on_as(roles[each.name])
+        and (each.head - bone.head).length > MEETS * bone.bone.length
+    ]
+    if heads:
+        return sum(heads, Vector()) / len(heads)
+    return Vector(bone.matrix @ places[bone.name])
 
 
 dialog_roles: dict[str, Mapping[str, str]] = {}

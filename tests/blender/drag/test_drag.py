@@ -1072,6 +1072,42 @@ def test_pins_are_drawn(ext):
     assert sum(map(len, sketch.lines.values())) > 2 * place_alone
 
 
+def imported_arm():
+    """An arm with tails along an axis that means nothing, as importers of glTF make them."""
+    heads = {
+        "base": (0.0, 0.0, 0.0),
+        "upper": (0.0, 0.0, 1.0),
+        "lower": (1.0, 0.1, 1.0),
+        "wrist": (2.0, 0.0, 1.0),
+        "finger": (2.4, 0.0, 1.0),
+    }
+    rig = rigs.armature(
+        [
+            B(name, at, (at[0], at[1], at[2] + 0.5), parent)
+            for (name, at), parent in zip(heads.items(), ("", *heads), strict=False)
+        ]
+    )
+    rig.matrix_world = Matrix.LocRotScale(Vector((1, -2, 3)), Euler((0.0, 0.0, -0.9)), Vector((2, 2, 2)))
+    return rig
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_a_pin_holds_a_bone_where_its_limb_goes_on_if_tails_say_nothing(ext, begin, scale):
+    """It held, and was drawn at, the end of a tail that stood up from the hand."""
+    rig = imported_arm()
+    rig.pose.bones["wrist"].ccd_rig.pin = "PLACE"
+    rig.pose.bones["wrist"].scale = (scale,) * 3
+    place = head(rig, "finger")
+    sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
+    ext.module("ccd_rig.blender.viewport.sketch").sketch_pins(sketch, rig, {"wrist": False})
+    points = [point for each in sketch.lines.values() for point in each]
+    assert max((point - place).length for point in points) < 0.2 * scale
+    drag = begin(rig, "lower")
+    drag.move((0.2, 0.3, -0.4))
+    assert (head(rig, "finger") - place).length < PINNED
+    assert (tail(rig, "wrist") - place).length > 0.5
+
+
 # The pointer ----------------------------------------------------------------------------------------
 
 

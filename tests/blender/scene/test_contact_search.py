@@ -332,8 +332,12 @@ def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
         results="toe.L: 1-15\ntoe.R: no contact",
         fields={name for base in operator.__mro__ for name in getattr(base, "__annotations__", ())},
     )
-    drawn.draw_thresholds = lambda: operator.draw_thresholds(drawn)
-    operator.draw(drawn, None)
+    drawn.draw_thresholds = lambda context: operator.draw_thresholds(drawn, context)
+    # Blender has no scale of its interface in the background.
+    preferences = SimpleNamespace(
+        system=SimpleNamespace(ui_scale=1.0), ui_styles=bpy.context.preferences.ui_styles
+    )
+    operator.draw(drawn, SimpleNamespace(region=None, preferences=preferences))
     assert layout.labels == ["toe.L: 1-15", "toe.R: no contact"]
     assert {"speed", "height", "release", "shortest", "ground", "walk_on", "markers"} <= set(layout.fields)
 

@@ -74,3 +74,51 @@ def test_words_at_a_target_are_clear_of_its_handle(ext):
     """The ring of a handle is the largest, and larger below the pointer."""
     overlay, handles = ext.module("viewport.overlay"), ext.module("viewport.target_handles")
     assert overlay.TEXT_OFFSET - overlay.GROUND_ROOM >= handles.LARGER * handles.RING
+
+
+def imported(*rows):
+    """Bones of (name, parent, head), with tails along an axis that means nothing, as importers of glTF make
+    them."""
+    return rigs.armature(
+        [rigs.B(name, head, (head[0], head[1] - 0.1, head[2] + 0.3), parent) for name, parent, head in rows]
+    )
+
+
+def test_lines_lie_along_limbs_where_tails_say_nothing(ext):
+    """They stuck out of the back of a figure that was imported."""
+    rig = imported(
+        ("root", "", (0.0, 0.0, 0.0)),
+        ("pelvis", "root", (0.0, 0.0, 1.0)),
+        ("back", "pelvis", (0.0, -0.5, 1.0)),
+        ("skull", "back", (0.0, -0.9, 1.1)),
+        ("leg", "pelvis", (0.1, 0.0, 0.9)),
+        ("twist", "leg", (0.1, 0.0, 0.7)),
+        ("calf", "leg", (0.1, 0.1, 0.5)),
+        ("paw", "calf", (0.1, 0.0, 0.1)),
+        ("big", "paw", (0.08, -0.1, 0.0)),
+        ("small", "paw", (0.12, -0.1, 0.0)),
+    )
+    roles = {
+        "pelvis": "hips",
+        "back": "spine",
+        "skull": "head",
+        "leg": "left thigh",
+        "calf": "left shin",
+        "paw": "left foot",
+        "big": "left toe",
+        "small": "2nd left toe",
+    }
+    read_role = ext.module("ccd_rig.blender.figures.role").read_role
+    rigs.update()
+    made = drawn(ext, rig, {name: read_role(words) for name, words in roles.items()})
+    ends = {}
+    for points in made.lines.values():
+        for head, end in zip(points[::2], points[1::2], strict=True):
+            name = min(roles, key=lambda each: (rig.pose.bones[each].head - head).length)
+            ends[name] = end
+    heads = {name: rig.pose.bones[name].head for name in roles}
+    for name, following in (("pelvis", "back"), ("back", "skull"), ("leg", "calf"), ("calf", "paw")):
+        assert (ends[name] - heads[following]).length < 1e-6, name
+    assert (ends["paw"] - (heads["big"] + heads["small"]) / 2).length < 1e-6
+    along = (heads["skull"] - heads["back"]).normalized()
+    assert (ends["skull"] - heads["skull"]).normalized().dot(along) > 0.999

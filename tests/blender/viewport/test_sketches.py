@@ -165,6 +165,25 @@ def test_the_active_chain_is_tinted(ext, rig):
     assert sorted(round(end.z, 3) for end in ends) == [1.0, 2.0, 2.0, 3.0]
 
 
+@pytest.mark.parametrize(("use_tail", "tip"), [(False, (0.0, -1.5, 1.0)), (True, (0.0, -1.0, 1.5))])
+def test_a_chain_lies_along_its_bones_where_tails_say_nothing(ext, use_tail, tip):
+    """As importers of glTF make them: the lines stood up from the back of the figure."""
+    heads = [(0.0, -0.5 * k, 1.0) for k in range(3)]
+    rig = rigs.armature(
+        [
+            rigs.B(f"bone_{k}", head, (0.0, head[1], 1.5), f"bone_{k - 1}" if k else "")
+            for k, head in enumerate(heads)
+        ]
+    )
+    row = reach_row(ext, rig, (1.0, 0.0, 1.0))
+    row.use_tail = use_tail
+    module = ext.module("ccd_rig.blender.viewport.constraints")
+    (ends,) = (ends for (_, width), ends in sketched_rows(ext, rig).lines.items() if width == module.CHAIN)
+    expected = [heads[2], tip, heads[1], heads[2], heads[0], heads[1]]
+    for end, place in zip(ends, expected, strict=True):
+        assert (end - Vector(place)).length < FLOAT32
+
+
 def test_planted_bones_are_marked_while_they_are_planted(ext, rows, rig):
     plant = rows.add(rig, "Plant", "bone_2")
     plant.kind = "PLANT"
