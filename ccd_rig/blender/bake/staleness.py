@@ -268,8 +268,9 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
         bones.append((bone.name, bone.bone.length, bone.rotation_mode, locks, of_bone))
         yield
     solver = values(group.solver, "ccd_rig.solver", moved)
-    renders = [scene.render for scene in armature_object.users_scene]
-    times = sorted({each.frame_map_old / each.frame_map_new for each in renders})
+    times = {scene: scene.render.frame_map_old / scene.render.frame_map_new for scene in bpy.data.scenes}
+    if len({*times.values()}) > 1:  # `users_scene` looks at all objects of all scenes
+        times = {scene: times[scene] for scene in armature_object.users_scene}
     ids = armature_object.session_uid
     _follow_changes()
     movers = _movers.get(ids)  # an edit between two items clears the cache
@@ -278,7 +279,8 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
             armature_object, chain_bones.keys(), lambda data_block: result_of(_keys_of(data_block))
         )
         movers = _movers[ids] = start.fingerprint(*contents)
-    return start.fingerprint(rows, bones, solver, group.body, group.body_helps, times, movers)
+    rates = sorted({*times.values()})
+    return start.fingerprint(rows, bones, solver, group.body, group.body_helps, rates, movers)
 
 
 def present_state(armature_object: bpy.types.Object) -> str:
