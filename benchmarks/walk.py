@@ -392,7 +392,9 @@ def by_constraints(
     bpy.ops.object.mode_set(mode="OBJECT")
     at = (frames - frames[0]) * cycle.step
     feet = {name: replace(foot, down=_down(cycle, name, at)) for name, foot in done.plan.feet.items()}
-    measures = walk._measured(scene, rig, replace(done, plan=replace(done.plan, feet=feet)), *measured[3:])
+    measures, *_ = walk._measured(
+        scene, rig, replace(done, plan=replace(done.plan, feet=feet)), *measured[3:]
+    )
     for thing in (model, mover, carrier, *aims):
         bpy.data.objects.remove(thing)
     return [*cells_of(measures, reach="-"), f"{1000.0 * spent / len(frames):.2f}", "-", "-"]

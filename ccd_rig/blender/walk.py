@@ -38,7 +38,7 @@ from .properties.constraint_list import require_no_tweak
 from .properties.names import named
 from .properties.retarget_group import LAST_FRAME
 from .retarget import sampling
-from .retarget.bone_map import bone_map, figure_map, left_behind, told_left_behind
+from .retarget.bone_map import bone_map, figure_map, told_left_behind
 from .retarget.retarget import (
     MOST_FRAMES,
     TurnedBone,
@@ -46,6 +46,7 @@ from .retarget.retarget import (
     channels_of_motion,
     figure_to_move,
     keyed_range,
+    not_carried,
     require_animated,
     require_writable,
     told_turned,
@@ -254,7 +255,10 @@ def walk_steps(
     yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
-        measures, turned = _measured(scene, rig, done, ground, frames)
+        measures, heads, rotations = _measured(scene, rig, done, ground, frames)
+        keyed_heads, keyed = figure.world(*pose)
+        turned = turned_after_keys(rig, figure, keyed, rotations)
+        left = not_carried(rig, joints, figure, reading, keyed_heads, heads)
         undo.pop_all()
     made[MADE_OF] = made_of
     if earlier is not None:
@@ -276,7 +280,7 @@ def walk_steps(
         done.plan,
         measures.scaled(metres),
         turned,
-        left_behind(rig, joints.sources, carrier.name),
+        left,
     )
 
 
@@ -453,8 +457,8 @@ def _require_near(ground: Ground | None) -> Ground:
 
 def _measured(
     scene: bpy.types.Scene, rig: bpy.types.Object, done: Walk, ground: Ground, frames: Array
-) -> tuple[WalkMeasures, list[TurnedBone]]:
-    """Measure the playing result, and find bones that constraints turn."""
+) -> tuple[WalkMeasures, Array, Array]:
+    """Return measures of the playing result, and its (F, n, 3) heads and (F, n, 4) rotations, world."""
     target = done.cycle.target
     names = [joint.name for joint in target.skeleton.joints]
     seen = replace(done.cycle.figure_map, sources={name: name for name in names})
@@ -462,9 +466,7 @@ def _measured(
     played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds, stays=True))
     order = [played.index(name) for name in names]
     heads, rotations = played.heads[:, order] + target.shift, played.rotations[:, order]
-    _, keyed = target.world(done.rotations, done.translations)
-    turned = turned_after_keys(rig, target, keyed, rotations)
-    return walk_measures(done.cycle, done.plan, ground, heads, rotations), turned
+    return walk_measures(done.cycle, done.plan, ground, heads, rotations), heads, rotations
 
 
 # The curve, as points in world space ------------------------------------------------------------------------

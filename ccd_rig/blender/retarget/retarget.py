@@ -65,6 +65,8 @@ MOST_LOOKED_AT = 200
 """Largest number of frames, spread over a motion, among which the straightest is chosen."""
 TURNED = math.radians(1.0)
 """Angle from which a bone is told not to play its keys."""
+STAYS = 0.5
+"""Part of the way of the hips by which a bone that does not go along is off its place at least."""
 BESIDE = 1.0
 """Seconds of motion on both sides of a single frame, for its contacts."""
 
@@ -146,12 +148,11 @@ def retarget_motion(
         measured = measures(motion.figure_map, motion.target, motion.source, motion.result, pose)
         undo.pop_all()
     measured = measured.scaled(metres_per_unit(scene))
-    _, keyed = motion.target.world(motion.result.rotations, motion.result.translations)
+    heads, keyed = motion.target.world(motion.result.rotations, motion.result.translations)
     turned = turned_after_keys(target, motion.target, keyed, pose[1])
     one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
     is_still = not one_pose and _is_still(motion.source)
-    carrier = carrier_of(target, motion.figure_map, motion.reading)
-    left = left_behind(target, motion.figure_map.sources, carrier)
+    left = not_carried(target, motion.figure_map, motion.target, motion.reading, heads, pose[0])
     return Retargeted(action, motion.bone_map, motion.frames, measured, is_still, turned, left)
 
 
@@ -177,6 +178,36 @@ def turned_after_keys(
             if (angle := float(angles.max())) > TURNED:
                 turned.append(TurnedBone(joint.name, constraint.name, angle))
     return sorted(turned, key=lambda each: -each.angle)
+
+
+def not_carried(
+    target: bpy.types.Object,
+    joints: FigureMap,
+    figure: TargetFigure,
+    reading: RigReading | None,
+    keyed: Array,
+    played: Array,
+) -> tuple[str, ...]:
+    """Return the first bones of a figure that stay behind as the bone that carries it is moved.
+
+    In a rig of controls, parents do not tell them: they are those that are farther from their place than half
+    of the way of the hips, and of the figure's size.
+
+    Args:
+        joints, figure, reading: as returned by `figure_to_move`.
+        keyed, played: (F, n, 3) heads of the figure's joints, world, as they should be and as they are.
+    """
+    if reading is not None:
+        return left_behind(target, joints.sources, carrier_of(target, joints, reading))
+    gone = batch.length(keyed[:, figure.index(joints.hips)] - keyed[0, figure.index(joints.hips)], -1)
+    row, size = int(np.argmax(gone)), float(np.ptp(keyed[0], axis=0).max())
+    off = batch.length(played[row] - keyed[row], -1) > STAYS * max(float(gone[row]), size)
+    skeleton = figure.skeleton.joints
+    return tuple(
+        joint.name
+        for j, joint in enumerate(skeleton)
+        if off[j] and not (joint.parent >= 0 and off[joint.parent])
+    )
 
 
 def _is_still(source: SourceMotion) -> bool:

@@ -59,7 +59,7 @@ def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
     """The measured joints: of the trunk and of limbs."""
     limbs = (name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends))
     head = (figure_map.head,) if figure_map.head else ()
-    return tuple(dict.fromkeys((figure_map.hips, *figure_map.trunk, *head, *limbs)))
+    return tuple(dict.fromkeys((*figure_map.body, *head, *limbs)))
 
 
 def walk_measures(

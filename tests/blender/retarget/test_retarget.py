@@ -60,14 +60,18 @@ def test_a_figure_whose_hips_do_not_carry_it_goes_along_as_a_whole(source, built
         assert rig.pose.bones["mast"].rotation_quaternion == Quaternion()
 
 
-def test_what_hangs_on_another_root_is_left_behind_and_told(retarget, carried_over, source):
+@pytest.mark.parametrize("is_controlled", [False, True])
+def test_what_hangs_on_another_root_is_left_behind_and_told(retarget, carried_over, source, is_controlled):
     rig = walks.hung_beside(walks.familiar(walks.figure()), False)
     with walks.edited(rig) as bones:
         bones[walks.WAIST].parent = None
+    if is_controlled:  # by what moves it a rig of controls may carry it, or not, as here
+        rig.pose.bones[walks.WAIST].constraints.new("LIMIT_ROTATION")
     done = carried_over(source, rig)
-    words = f"Not carried along with '{done.bone_map.hips}': '{walks.WAIST}'; parent them and it to one bone"
+    first = "CC_Base_Head" if is_controlled else walks.WAIST  # the waist follows nothing here
+    words = f"Not carried along with '{done.bone_map.hips}': '{first}'; parent them and it to one bone"
     assert words in retarget.lines(done) and words in retarget.warnings(done)
-    assert retarget.as_values(done)["left_behind"] == [walks.WAIST]
+    assert retarget.as_values(done)["left_behind"] == [first]
 
 
 def test_a_carrier_that_is_to_follow_nothing_leaves_the_rest_behind(retarget, carried_over, source):
