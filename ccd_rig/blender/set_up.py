@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -655,7 +655,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     bones = recognition.rest_bones(armature_object)
     recognised = recognition.recognise(bones, rigify.is_generated(armature_object.data))
     figure = recognition.with_roles(recognised, [bone.name for bone in bones], choices.roles)
-    planned = planned_rows(figure, bones)
+    planned = [_with_sure_end(armature_object, row) for row in planned_rows(figure, bones)]
     if not planned:
         raise RigError(refusal(armature_object, bones))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
@@ -753,6 +753,13 @@ def _add_rows(
 
 def _role_words(figure: Figure, name: str) -> str:
     return figure.roles[name].words() if name in figure.roles else ""
+
+
+def _with_sure_end(armature_object: bpy.types.Object, row: PlannedRow) -> PlannedRow:
+    """Let a bone reach with its head if an importer has guessed its tail, as Add does."""
+    tip = armature_object.pose.bones[row.tip]
+    is_guess = row.use_tail and row.top != row.tip and constraint_list.has_guessed_tail(tip)
+    return replace(row, use_tail=False) if is_guess else row
 
 
 def _left(

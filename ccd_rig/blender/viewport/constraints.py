@@ -24,7 +24,7 @@ from ..properties import constraint_list
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANT, PLANTED
 from ..properties.new_constraints import Target
-from ..rig.armature import MEETS
+from ..rig.armature import LAST_PART, MEETS
 from ..rig.rotation_modes import channel_values, rotation_channel, within_locks
 from ..scene.targets import FAR, Carrier, orthonormal
 from .palette import DISC, RING
@@ -185,7 +185,7 @@ def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, s
 def _ends(chain: Sequence[bpy.types.PoseBone], use_tail: bool) -> list[Vector]:
     """Ends of the bones of a chain, tip first: tails, or the next heads where few tails meet the next bone.
 
-    Importers invent tails. The tip then goes on in the direction from its parent's head, as in `bone_ends`,
+    Importers invent tails. The tip then goes on in the direction from its parent's head, as in `handle_ends`,
     unless its tail is the effector.
     """
     links = [*pairwise(chain)]
@@ -201,7 +201,7 @@ def _ends(chain: Sequence[bpy.types.PoseBone], use_tail: bool) -> list[Vector]:
         return [tail, *heads]
     on = chain[0].head - chain[1].head
     length = min(on.length, (tail - chain[0].head).length)
-    return [chain[0].head + on.normalized() * length, *heads]
+    return [chain[0].head + on.normalized() * LAST_PART * length, *heads]
 
 
 def _sketch_reach(

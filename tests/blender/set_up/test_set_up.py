@@ -555,3 +555,32 @@ def test_a_figure_that_has_all_targets_says_how_to_make_them_anew(ext):
     assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
     with pytest.raises(RuntimeError, match="remove constraints that are to be made anew"):
         bpy.ops.ccd_rig.figure_set_up()
+
+
+def test_the_end_of_a_leg_with_a_guessed_tail_is_its_last_joint(ext):
+    """As importers of glTF make spiders: targets stood above the feet, where tails were guessed."""
+    rig = rigs.armature(
+        [
+            B(name, head, (head[0], head[1], head[2] + 0.1), parent)
+            for name, parent, head in (
+                ("body", "", (0, 0, 0.5)),
+                ("skull", "body", (0, -0.4, 0.5)),
+                *(
+                    (f"{part} {row} {side}", above.format(row=row, side=side), (x * out, 0.3 * row, height))
+                    for side, x in (("L", 1), ("R", -1))
+                    for row in (-1, 0, 1)
+                    for part, above, out, height in (
+                        ("coxa", "body", 0.2, 0.5),
+                        ("femur", "coxa {row} {side}", 0.5, 0.7),
+                        ("tarsus", "femur {row} {side}", 0.8, 0.0),
+                    )
+                ),
+            )
+        ]
+    )
+    made = {name: row for name, row in set_up(rig).items() if name.startswith("tarsus")}
+    assert len(made) == 6
+    for name, row in made.items():
+        assert not row.use_tail
+        head = rig.matrix_world @ rig.pose.bones[name].head
+        assert (target_of(row).translation - head).length < SOLVE

@@ -165,7 +165,7 @@ def test_the_active_chain_is_tinted(ext, rig):
     assert sorted(round(end.z, 3) for end in ends) == [1.0, 2.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize(("use_tail", "tip"), [(False, (0.0, -1.5, 1.0)), (True, (0.0, -1.0, 1.5))])
+@pytest.mark.parametrize(("use_tail", "tip"), [(False, (0.0, -1.25, 1.0)), (True, (0.0, -1.0, 1.5))])
 def test_a_chain_lies_along_its_bones_where_tails_say_nothing(ext, use_tail, tip):
     """As importers of glTF make them: the lines stood up from the back of the figure."""
     heads = [(0.0, -0.5 * k, 1.0) for k in range(3)]
