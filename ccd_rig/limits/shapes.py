@@ -680,9 +680,18 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     Of two equally near borders of a twist or hinge range the upper one is taken. A swing by a half turn says
     nothing about the twist: the allowed twist nearest to 0 is taken. A zero quaternion counts as identity.
     NaN is not checked for.
+
+    Raises:
+        InvalidInput: `limit` is none, such as a swing outside a SwingTwist.
     """
+    _require_limit(limit)
     nearest = project_rotation(limit.row, rotation.w, rotation.x, rotation.y, rotation.z)
     return rotation if nearest is None else Quaternion(nearest)
+
+
+def _require_limit(limit: object) -> None:
+    if not isinstance(limit, Limit):
+        raise InvalidInput(f"the limit must be a SwingTwist, Hinge or EulerBox, not {shown(limit)}")
 
 
 def violation(limit: Limit, rotation: Quaternion) -> float:
@@ -709,8 +718,12 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
 
     The draw is uniform among the rotations inside. A limit without volume (a hinge, a radius or a side of 0)
     is drawn uniformly in the angles that it leaves.
+
+    Raises:
+        InvalidInput: `limit` is none, such as a swing outside a SwingTwist.
     """
     if limit is not None:
+        _require_limit(limit)
         return limit.sample(random)
     # Uniform over all rotations (Shoemake 1992, "Uniform random rotations").
     share, first, second = random.random(), random.uniform(-pi, pi), random.uniform(-pi, pi)

@@ -106,7 +106,9 @@ def _read_only(rotations: Array, translations: Array) -> tuple[Array, Array]:
 
 
 def check_pose(skeleton: Skeleton, pose: Pose) -> None:
-    """Raise InvalidInput unless `pose` is a Pose with one entry per joint of `skeleton`."""
+    """Raise InvalidInput unless `pose` is a Pose with one entry per joint of `skeleton`, a Skeleton."""
+    if not isinstance(skeleton, Skeleton):
+        raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
     if not isinstance(pose, Pose):
         raise InvalidInput(f"the pose must be a Pose, not {shown(pose)}")
     count = pose.arrays[0].shape[1]

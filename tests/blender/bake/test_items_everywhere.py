@@ -47,7 +47,9 @@ def counted(bake, chains, bones, frames):
     """How many items come of each sort."""
     rig = limbs(chains, bones, frames)
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, frames))
-    return Counter(item.verb for item in steps)
+    items = list(steps)
+    assert all(0 <= item.done <= item.total for item in items)
+    return Counter(item.verb for item in items)
 
 
 def test_items_grow_with_what_there_is_to_do(bake):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bpy
+import numpy as np
 import pytest
 from keyed import FLOAT32, keys_for, make_armature, write_keys
 
@@ -32,3 +34,23 @@ def test_values_beside(channels, writing, way, places, end):
         assert beside[turned] == pytest.approx(expected, abs=FLOAT32)
         assert beside[shifted].tolist() == [1, 2, 3]
     assert channels.values_beside(armature_object, [turned, shifted], end, way, 1.0) == {}
+
+
+def test_a_curve_without_keys_shows_values_of_its_own_on_either_side(writing):
+    """What moved the property before, such as strips, may have shown one value there and another after."""
+    armature_object = make_armature()
+    bone = armature_object.pose.bones["upper"]
+    bone["switch"] = 0.5
+    frames, values = np.array([3.0]), np.array([[1.0]])
+    beside = np.array([0.25]), np.array([0.75])
+    keys = [
+        writing.ChannelKeys(
+            "upper", 'pose.bones["upper"]["switch"]', frames, values, "CONSTANT", beside=beside
+        )
+    ]
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (3, 8), "Baked")
+    shown = {}
+    for frame in (1, 2, 3, 8, 9, 20):
+        bpy.context.scene.frame_set(frame)
+        shown[frame] = bone["switch"]
+    assert shown == {1: 0.25, 2: 0.25, 3: 1.0, 8: 1.0, 9: 0.75, 20: 0.75}

@@ -99,6 +99,7 @@ def test_clamps_that_are_copied_to_another_rig_go(rig, live, clamps):
     other.update_tag()
     rigs.update()
     assert list(clamps.clamps_of(other)) == []
+    assert not other.is_property_set("ccd_rig")
     assert off(rig) < REACHED
 
 

@@ -223,6 +223,17 @@ def test_one_frame_is_shown_without_keys(source, target, frame, rate, in_place):
     np.testing.assert_allclose(shown, wanted, atol=0.002)
 
 
+def test_a_frame_is_shown_in_place_wherever_the_motion_begins(ext, source, target):
+    """Two metres before the origin of the source's object."""
+    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(source):
+        if curve.data_path == 'pose.bones["hips"].location' and curve.array_index == 2:
+            for point in curve.keyframe_points:
+                point.co.y -= 2.0
+            curve.update()
+    shown, wanted = shown_and_baked(target, 34, in_place=True)
+    np.testing.assert_allclose(shown, wanted, atol=0.002)
+
+
 def test_a_frame_is_shown_as_far_as_the_object_of_the_source_has_come(source, target):
     rigs.keyed(source, {1: (0.0, 0.0, 0.0), 2: (2.0, 0.5, 0.0), 49: (2.0, 0.5, 0.0)})
     shown, wanted = shown_and_baked(target, 34)

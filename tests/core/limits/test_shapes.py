@@ -132,6 +132,13 @@ def test_a_hundred_rotations_for_each_random_limit(kind: str, seeds: range):
             assert abs(clamped.magnitude - 1.0) < FLOAT32, (limit, rotation)  # NaN fails this too
 
 
+@pytest.mark.parametrize("limit", [5, Cone(0.5)])
+@pytest.mark.parametrize("function", [clamp, contains, violation, sample])
+def test_what_is_no_limit_is_refused(function: Callable, limit: object):
+    with pytest.raises(InvalidInput, match="the limit must be a SwingTwist, Hinge or EulerBox, not"):
+        function(limit, random.Random(1) if function is sample else IDENTITY)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_quaternion_of_zeros_counts_as_rest(kind: str):
     rng = random.Random(12)

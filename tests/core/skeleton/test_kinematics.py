@@ -1,8 +1,11 @@
 """Forward kinematics, of one pose and of many frames, against products of matrices."""
 
 import numpy as np
+import pytest
+from chains import straight
 from mathutils import Matrix, Quaternion, Vector
 
+from ccd_rig.errors import InvalidInput
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
 from ccd_rig.skeleton.pose import Pose
@@ -69,3 +72,8 @@ def test_one_frame_is_enough_of_what_stays_the_same():
         skeleton, *(np.repeat(a, count, axis=0) for a in (offsets, rests)), rotations, translations
     )
     assert all(np.array_equal(a, b) for a, b in zip(once, each, strict=True))
+
+
+def test_what_is_no_skeleton_is_refused():
+    with pytest.raises(InvalidInput, match="the skeleton must be a Skeleton, not None"):
+        forward_kinematics(None, Pose.rest(straight(2)))
