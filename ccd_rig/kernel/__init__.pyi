@@ -63,6 +63,7 @@ def solve_poses(
     tolerances: Any,
     reference_rotations: Any,
     reference_translations: Any,
+    side_rotations: Any,
     start_rotations: Any,
     start_translations: Any,
     start_is_turn: Any,

@@ -42,6 +42,13 @@ cdef void solve_tips(Problem p) noexcept nogil
 cdef void bend_tip(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
 cdef void bend_limbs(Problem p) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
+cdef bint bends_backwards(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
+cdef void straighten_limbs(Problem p) noexcept nogil
+cdef Vector limb_end(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t, done=cython.bint)
+cdef bint mirror_limbs(Problem p) noexcept nogil
 cdef void turn_joint(Problem p, Py_ssize_t i, Vector axis, double angle) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef void perturb(Problem p, double angle) noexcept nogil

@@ -17,6 +17,7 @@ from math import fabs, pi, sqrt
 
 from .elementary import atan2
 from .geometry import (
+    NOISE,
     add,
     angle_of,
     axis_rotation,
@@ -691,6 +692,71 @@ def bend_limbs(p):
                 point_joint(p, first, arm, way)
             place_up_to(p, p.joints)
     measure(p)
+
+
+def bends_backwards(p, k):
+    """Whether a goal's limb bends to the other side than at rest, and the pose of sides does not.
+
+    The joints are placed.
+    """
+    first, middle = p.side_first[k], p.side_middle[k]
+    if middle < 0:
+        return False
+    joint, base = vector_at(p.head, 3 * middle), quaternion_at(p.base, 4 * middle)
+    upper, lower = subtract(joint, vector_at(p.head, 3 * first)), subtract(limb_end(p, k), joint)
+    axis = rotate(multiply(base, quaternion_at(p.metric, 4 * middle)), Vector(1.0, 0.0, 0.0))
+    least = NOISE * length(upper) * length(lower)
+    if dot(axis, cross(upper, lower)) >= -least:
+        return False
+    turned, wanted = quaternion_at(p.rotation, 4 * middle), quaternion_at(p.side_rotation, 4 * middle)
+    lower = rotate(conjugate(multiply(base, turned)), lower)
+    return dot(axis, cross(upper, rotate(multiply(base, wanted), lower))) >= -least
+
+
+def limb_end(p, k):
+    """The lower end of a goal's limb."""
+    if p.side_last[k] >= 0:
+        return vector_at(p.head, 3 * p.side_last[k])
+    return goal_point(p, k)
+
+
+def straighten_limbs(p):
+    """Turn limbs that bend backwards to the nearest bend of their side: straight, or folded."""
+    for k in range(p.goals):
+        forward(p)
+        if bends_backwards(p, k):
+            first, middle = p.side_first[k], p.side_middle[k]
+            joint, base = vector_at(p.head, 3 * middle), quaternion_at(p.base, 4 * middle)
+            upper, lower = subtract(joint, vector_at(p.head, 3 * first)), subtract(limb_end(p, k), joint)
+            axis = rotate(multiply(base, quaternion_at(p.metric, 4 * middle)), Vector(1.0, 0.0, 0.0))
+            sine, cosine = (
+                dot(axis, cross(upper, lower)),
+                dot(upper, lower) - dot(axis, upper) * dot(axis, lower),
+            )
+            bend = atan2(sine, cosine)
+            start_carrying(p)
+            turn_joint(p, middle, axis, -bend if cosine >= 0.0 else -pi - bend)
+
+
+def mirror_limbs(p):
+    """Bend limbs that bend backwards to their other side, with their ends in place; whether there are any."""
+    done = False
+    for k in range(p.goals):
+        start_carrying(p)
+        if bends_backwards(p, k):
+            first, middle, end = p.side_first[k], p.side_middle[k], limb_end(p, k)
+            root, joint = vector_at(p.head, 3 * first), vector_at(p.head, 3 * middle)
+            axis = multiply(quaternion_at(p.base, 4 * middle), quaternion_at(p.metric, 4 * middle))
+            axis_way, way = rotate(axis, Vector(1.0, 0.0, 0.0)), subtract(end, root)
+            turn = opening_turn(subtract(joint, root), subtract(end, joint), axis_way, length(way), True)
+            turn_joint(p, middle, axis_way, turn)
+            start_carrying(p)
+            arm = subtract(limb_end(p, k), root)
+            if length(arm) > SMALL_ARM * p.reach and length(way) > SMALL_ARM * p.reach:
+                point_joint(p, first, arm, way)
+            done = True
+    measure(p)
+    return done
 
 
 def turn_joint(p, i, axis, angle):

@@ -5,6 +5,9 @@ cdef double missed_error(Problem p) noexcept nogil
 cdef double farthest_turn(Problem p) noexcept nogil
 @cython.locals(met=cython.bint)
 cdef void follow_targets(Problem p) noexcept nogil
+@cython.locals(is_mirrored=cython.bint)
+cdef void slide_on_sides(Problem p) noexcept nogil
+cdef bint mirror_if_met(Problem p) noexcept nogil
 cdef double turn_since(Problem p, Py_ssize_t slot) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef bint try_reference(Problem p) noexcept nogil
@@ -47,9 +50,10 @@ cdef double projected_gradient(Problem p, Py_ssize_t last) noexcept nogil
 cdef double largest_part(Problem p) noexcept nogil
 cdef void load_pose(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 cdef void load_bones(Problem p, const double[:, ::1] offsets, const double[:, ::1] rests, Py_ssize_t number) noexcept nogil
+cdef void load_sides(Problem p, const double[:, ::1] rotations, Py_ssize_t number) noexcept nogil
 cdef void load_reference(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 @cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, goals=cython.Py_ssize_t, references=cython.Py_ssize_t, starts=cython.Py_ssize_t, row=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, start=cython.Py_ssize_t, status=cython.int)
-cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] weights, const double[:, ::1] pole_angles, const double[:, ::1] offsets, const double[:, ::1] rests, const double[::1] tolerances, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint is_retry)
+cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] weights, const double[:, ::1] pole_angles, const double[:, ::1] offsets, const double[:, ::1] rests, const double[::1] tolerances, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] side_rotations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint is_retry)
 @cython.locals(n=cython.Py_ssize_t)
 cdef void round_pose(Problem p) noexcept nogil
 cdef check_size(const double[:, ::1] values, Py_ssize_t rows, Py_ssize_t columns)

@@ -17,9 +17,11 @@ from .ccd import (
     is_as_near_as_links_allow,
     is_out_of_reach,
     mirror_bends,
+    mirror_limbs,
     perturb,
     run_pass,
     share_steps,
+    straighten_limbs,
     stretch,
     swivel,
 )
@@ -159,17 +161,19 @@ def solve_pose(p):
     if p.has_limbs and p.has_reference:
         bend_limbs(p)
         if reach(p, EARLY_EXIT):
-            slide(p)
+            slide_on_sides(p)
             return CONVERGED
         keep_if_better(p)
         restore(p, START)
         measure(p)
     if meet(p, STRICT if p.stays_local else EARLY_EXIT):
         if not p.has_tips:  # two bones that reach alone leave the others in place
-            slide(p)
+            slide_on_sides(p)
             is_far = p.has_reference and not p.stays_local and farthest_turn(p) > FAR_TURN
             if is_far:
                 follow_targets(p)
+                if mirror_if_met(p):
+                    slide(p)
         return CONVERGED
     enter_windows(p)
     keep_if_better(p)
@@ -254,6 +258,34 @@ def follow_targets(p):
     if not met or p.steps >= p.last_step:  # the last slide may not have come to its end
         restore(p, SERVED)
         evaluate(p)
+
+
+def slide_on_sides(p):
+    """Slide to the reference, with limbs that bend to their side where such a pose meets the goals.
+
+    Least squares may take a limb through its straight pose, and know no side there.
+    """
+    is_mirrored = mirror_if_met(p)
+    slide(p)
+    if not is_mirrored and mirror_if_met(p):
+        slide(p)
+
+
+def mirror_if_met(p):
+    """Mirror limbs that bend backwards, and meet the goals again; whether there are any, and they are met.
+
+    Otherwise the pose stays.
+    """
+    if not (p.has_sides and p.has_reference):
+        return False
+    save(p, SERVED)
+    if not mirror_limbs(p):
+        return False
+    if reach(p, EARLY_EXIT):
+        return True
+    restore(p, SERVED)
+    evaluate(p)
+    return False
 
 
 def turn_since(p, slot):
@@ -605,7 +637,7 @@ def try_start(p, rotations, translations, is_turn, number):
         met = reach(p, EARLY_EXIT)
     p.stage = p.last_rank
     if met:
-        slide(p)
+        slide_on_sides(p)
         return True
     enter_windows(p)
     keep_if_better(p)
@@ -811,10 +843,17 @@ def load_bones(p, offsets, rests, number):
     p.placed = 0
 
 
+def load_sides(p, rotations, number):
+    for k in range(4 * p.joints):
+        p.side_rotation[k] = rotations[number, k]
+
+
 def load_reference(p, rotations, translations, number):
-    """Store the reference, clamped to the limits: poses outside cannot be reached."""
+    """Store the reference, clamped to the limits and sides of limbs: poses outside are not wanted."""
     load_pose(p, rotations, translations, number)
     enter_limits(p)
+    if p.has_sides:
+        straighten_limbs(p)
     for k in range(4 * p.joints):
         p.reference_rotation[k] = p.rotation[k]
     for k in range(3 * p.joints):
@@ -835,6 +874,7 @@ def solve_poses(
     tolerances,
     reference_rotations,
     reference_translations,
+    side_rotations,
     start_rotations,
     start_translations,
     start_is_turn,
@@ -853,6 +893,7 @@ def solve_poses(
         offsets, rests: (B or 1, 3J) and (B or 1, 4J), override those of the problem.
         tolerances: (B or 1) of positions, in the model's unit; override that of the problem.
         reference_rotations, reference_translations: of B poses, or of 0 without a reference.
+        side_rotations: of B poses whose limbs may bend to their side, or of 0 for the reference poses.
         start_rotations, start_translations: (K, 4J) and (K, 3J) other starts for poses that miss their goals.
         start_is_turn: (K, J) 1 where a start's rotation is relative to the pose.
         statuses: (B) written; of a retry at first those of the first solve.
@@ -876,6 +917,7 @@ def solve_poses(
     check_size(rests, offsets.shape[0], 4 * joints)
     check_size(reference_rotations, references, 4 * joints)
     check_size(reference_translations, references, 3 * joints)
+    check_size(side_rotations, side_rotations.shape[0], 4 * joints)
     check_size(start_rotations, starts, 4 * joints)
     check_size(start_translations, starts, 3 * joints)
     check_size(distances, size, goals)
@@ -883,6 +925,7 @@ def solve_poses(
     if (
         (tolerances.shape[0] != size and tolerances.shape[0] != 1)
         or (references != size and references != 0)
+        or (side_rotations.shape[0] != size and side_rotations.shape[0] != 0)
         or start_is_turn.shape[0] != starts
         or start_is_turn.shape[1] != joints
         or statuses.shape[0] != size
@@ -902,6 +945,7 @@ def solve_poses(
     check_numbers("rests", rests, 4)
     check_numbers("reference rotations", reference_rotations, 4)
     check_numbers("reference translations", reference_translations, 0)
+    check_numbers("side rotations", side_rotations, 4)
     check_numbers("start rotations", start_rotations, 4)
     check_numbers("start translations", start_translations, 0)
     for row in range(tolerances.shape[0]):
@@ -923,6 +967,7 @@ def solve_poses(
             set_tolerance(p, tolerances[k if tolerances.shape[0] > 1 else 0])
             p.has_reference = reference_rotations.shape[0] > 0
             if p.has_reference:
+                load_sides(p, side_rotations if side_rotations.shape[0] > 0 else reference_rotations, k)
                 load_reference(p, reference_rotations, reference_translations, k)
             load_pose(p, rotations, translations, k)
             p.steps = steps[k]

@@ -27,7 +27,7 @@ cdef class Problem:
     cdef int[::1] first_column, column_joint, column_slide, first_span, span_start, span_end, first_goal, joint_goal, evaluated
     cdef Py_ssize_t evaluated_count
     cdef double[::1] rotation, translation, angle
-    cdef double[::1] reference_rotation, reference_translation, reference_angle
+    cdef double[::1] reference_rotation, side_rotation, reference_translation, reference_angle
     cdef double[::1] head, frame, base, shift_base, below, saved
     cdef double[::1] column_axis, slope, serving, residual, departure_gradient, distance, miss, play, turned, bend_share
     cdef double square, error_ratio, departure_square
@@ -44,8 +44,8 @@ cdef class Problem:
     cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, conditioned, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, row_offset, first_residual
-    cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of
-    cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
+    cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, side_first, side_middle, side_last, moving, place_of
+    cdef bint is_rigid, has_windows, has_limbs, has_sides, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count
     cdef Py_ssize_t placed, stage, last_rank
     cdef double[::1] effector, effector_frame, share, angle_order, hole, profile, first_pair, bend, davenport, eigenvectors

@@ -106,6 +106,7 @@ class Problem:
                 goal_axis and goal_scale of a balance: its axis, or 0, and 1 if what is across it counts;
                 goal_tip (G) 1 where the last two joints are solved by the law of cosines; 2 where the two
                 that move a limb's point start from it, its middle joint about the first axis of its metric;
+                3 where the limb keeps its side as well;
                 serves (G J) 0 or 1: whether a joint may move for a goal.
             reach: the model's unit of length for residuals.
             position_tolerance: in the model's unit.
@@ -208,7 +209,7 @@ class Problem:
         self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
         self.goal_scale = checked_sizes(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
-        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 2)
+        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 3)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)
         ranks = {self.goal_rank[k] for k in range(goals) if self.goal_kind[k] != WINDOW}
@@ -279,6 +280,7 @@ class Problem:
         self.rotation, self.translation, self.angle = zeros(4 * joints), zeros(3 * joints), zeros(joints)
         self.reference_rotation, self.reference_translation = zeros(4 * joints), zeros(3 * joints)
         self.reference_angle, self.has_reference = zeros(joints), False
+        self.side_rotation = zeros(4 * joints)
         self.head, self.frame, self.base = zeros(3 * joints), zeros(4 * joints), zeros(4 * joints)
         self.shift_base, self.below = zeros(4 * joints), zeros(4 * joints)
         self.saved = zeros(SLOTS * 8 * joints)
@@ -329,6 +331,8 @@ class Problem:
         )
         self.tip_first, self.tip_middle, self.in_tip = counts(goals), counts(goals), counts(joints)
         self.limb_first, self.limb_middle, self.has_limbs = counts(goals), counts(goals), False
+        self.side_first, self.side_middle, self.side_last = counts(goals), counts(goals), counts(goals)
+        self.has_sides = False
         self.masked, self.is_rigid = False, not self.couplings
         self.has_windows, self.has_tips, self.has_poles, self.last_rank = False, False, False, 0
         self.moving, self.moving_count, self.place_of = counts(joints), 0, counts(joints)
@@ -344,6 +348,7 @@ class Problem:
             self.last_rank = max(self.last_rank, self.goal_rank[k])
             self.tip_first[k] = self.tip_middle[k] = -1
             self.limb_first[k] = self.limb_middle[k] = -1
+            self.side_first[k] = self.side_middle[k] = self.side_last[k] = -1
             if self.goal_kind[k] == BALANCE:
                 self.is_rigid = False
                 for i in range(joints):
@@ -364,11 +369,13 @@ class Problem:
                 if not self.inherits[i] and self.parent[i] >= 0:
                     lever, self.is_rigid = i, False
                 i = self.parent[i]
-            if self.goal_tip[k] == 2:
+            if self.goal_tip[k] >= 2:
                 point = vector_at(self.goal_point, 3 * k)
                 turning = [i for i in chain if i != self.goal_joint[k] or dot(point, point) > 0.0]
                 if len(turning) == 2 and self.width[turning[0]] and self.width[turning[1]] == 3:
                     self.limb_first[k], self.limb_middle[k], self.has_limbs = turning[1], turning[0], True
+                if self.goal_tip[k] == 3:
+                    self.find_side(k, chain)
             elif self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
                 self.in_tip[chain[0]] = self.in_tip[chain[1]] = 1
@@ -389,6 +396,20 @@ class Problem:
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(9)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.placed, self.last_turn = self.last_rank, 0, 0.0
+
+    def find_side(self, k, chain):
+        """Store the limb of a position: its middle joint, which turns less across its bend, and its ends.
+
+        Args:
+            chain: the joints that move the goal, from its own towards the root.
+        """
+        for place in range(len(chain) - 1):
+            middle, first = chain[place], chain[place + 1]
+            turns = self.width[middle] == 3 and self.width[first] == 3
+            if turns and self.mobility[3 * middle + 1] < self.mobility[3 * middle]:
+                self.side_first[k], self.side_middle[k], self.has_sides = first, middle, True
+                self.side_last[k] = chain[place - 1] if place > 0 else -1
+                return
 
     def is_plain(self, i, goal):
         """Whether a joint turns freely, for one goal alone, and changes the lengths of no links."""

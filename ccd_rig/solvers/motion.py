@@ -123,6 +123,7 @@ class Kind:
         start: Array | None = None,
         tries: bool = False,
         settles: bool = False,
+        sides: Array | None = None,
     ) -> Solved:
         """Solve a subset of frames, see `PoseSearch.solve`.
 
@@ -132,7 +133,7 @@ class Kind:
             near: (R, J, 4) rotations of the reference.
             start: (R, J, 4) rotations of the start; None: the reference.
             tries: whether other starts are tried.
-            settles: see `PoseSearch.solve`.
+            settles, sides: see `PoseSearch.solve`.
         """
         if self.search.settings.solver is Solver.CCD:  # passes alone minimise errors, from the reference
             near, settles = near if start is None else start, False
@@ -146,6 +147,7 @@ class Kind:
             tolerances=self.tolerances if len(self.tolerances) == 1 else self.tolerances[rows],
             settles=settles,
             goal_settings=None if self.goal_settings is None else self.goal_settings.at(rows),
+            sides=sides,
         )
 
 
@@ -220,17 +222,22 @@ class Frames:
         settles: bool = False,
     ) -> Solved:
         """Solve a subset of frames; the reference is `near` or the base poses; see `Kind.solve`."""
+        sides = None if near is None else self.rotations[rows]
         near = self.rotations[rows] if near is None else near
         shifts, kinds = self.translations[rows], self.kind[rows]
         if len(self.kinds) == 1 or (kinds == kinds[0]).all():
             kind = self.kinds[int(kinds[0])]
-            return kind.solve(self.place[rows], shifts, near, start, tries, settles).with_goals(self.goals)
+            return kind.solve(self.place[rows], shifts, near, start, tries, settles, sides).with_goals(
+                self.goals
+            )
         solved = Solved.begun(near, shifts, self.goals)
         for number in np.unique(kinds).tolist():
             which = np.flatnonzero(kinds == number)
             begun = None if start is None else start[which]
             places = self.place[rows[which]]
-            part = self.kinds[number].solve(places, shifts[which], near[which], begun, tries, settles)
+            own_sides = None if sides is None else sides[which]
+            kind = self.kinds[number]
+            part = kind.solve(places, shifts[which], near[which], begun, tries, settles, own_sides)
             solved.put(which, part.with_goals(self.goals))
         return solved
 

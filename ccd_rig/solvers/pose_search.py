@@ -214,6 +214,7 @@ class PoseSearch:
         settles: bool = False,
         goal_settings: GoalSettings | None = None,
         rounds: bool = False,
+        sides: Array | None = None,
     ) -> Solved:
         """Solve B poses, each by itself; of equal ones in a row the first.
 
@@ -230,6 +231,7 @@ class PoseSearch:
             settles: whether to minimise the errors from the start pose alone, without a first solve.
             goal_settings: override those of the goals; the goals still tell the reach windows.
             rounds: whether poses are rounded to single precision, and their errors are those of the rounded.
+            sides: (B, J, 4) rotations of poses whose limbs may bend to their side; None: the reference.
         """
         none = _no_starts(len(self.skeleton))
         tolerances = self._tolerances if tolerances is None else tolerances
@@ -244,6 +246,7 @@ class PoseSearch:
             *(self._flat_bones if bones is None else map(flat, bones)),
             tolerances,
             *((none.rotations, none.translations) if reference is None else map(flat, reference)),
+            none.rotations if sides is None else flat(sides),
         )
         fresh = _fresh((rows, rotations, translations, *inputs[1:]), len(rotations))
         if not fresh.all():  # a hold
@@ -263,6 +266,7 @@ class PoseSearch:
                 settles,
                 values.at(fresh),
                 rounds,
+                None if sides is None else at_fresh(sides),
             ).at(np.cumsum(fresh) - 1)
         solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
         missed: Indices = np.arange(len(rotations))
@@ -363,7 +367,7 @@ class PoseSearch:
             if size < len(solved.statuses):
                 poses = solved.at(share)
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
-            targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
+            targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts, sides = rows
             idle, problem = self._problem(limits)
             set_search(problem, *self._steps, most, budget, only_ccd, stays_local, is_same, rounds)
             began = thread_time() if solves > 1 else 0.0
@@ -379,6 +383,7 @@ class PoseSearch:
                 tolerances,
                 near,
                 near_shifts,
+                sides,
                 others.rotations,
                 others.translations,
                 others.is_turn,

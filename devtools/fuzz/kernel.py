@@ -493,6 +493,7 @@ def _case(rng: random.Random) -> Case:
         "tolerances": size * 10.0 ** draw.uniform(-6.0, -1.0, rng.choice((poses, 1))),
         "reference_rotations": _rotations(draw, (references, joints)),
         "reference_translations": np.zeros((references, 3 * joints)),
+        "side_rotations": _rotations(draw, (rng.choice((poses, 0)), joints)),
         "start_rotations": _rotations(draw, (starts, joints)),
         "start_translations": np.zeros((starts, 3 * joints)),
         "start_is_turn": draw.integers(0, 2, (starts, joints), dtype=np.int32),
@@ -591,7 +592,9 @@ def _goals(
         "goal_axis_joint": np.array(bends, np.int32),
         "goal_scale": np.where(np.array(kinds) == BALANCE, 1.0, size * rng.choice((3.0, 10.0))),
         "goal_angle": draw.normal(size=goals) * rng.choice((0.0, 1.0)),
-        "goal_tip": (draw.choice(3, goals, p=(0.7, 0.15, 0.15)) * (np.array(kinds) == 0)).astype(np.int32),
+        "goal_tip": (draw.choice(4, goals, p=(0.6, 0.15, 0.1, 0.15)) * (np.array(kinds) == 0)).astype(
+            np.int32
+        ),
         "serves": serves.reshape(-1),
     }
 

@@ -114,6 +114,7 @@ def arrays() -> dict[str, Any]:
         "tolerances": np.full(1, 1e-4),
         "reference_rotations": turned.copy(),
         "reference_translations": np.zeros((1, 6)),
+        "side_rotations": turned.copy(),
         "start_rotations": turned.copy(),
         "start_translations": np.zeros((1, 6)),
         "start_is_turn": np.ones((1, 2), np.int32),
@@ -206,7 +207,7 @@ WRONG: tuple[tuple[str, int, float, str], ...] = (
     ("goal_axis", 4, 0, "goal_axis of a direction or a balance must have length 1"),
     ("goal_axis_joint", 0, 2, "goal_axis_joint must be 0 to 1, not 2"),
     ("goal_scale", 0, -1, "goal_scale must be 0 or more"),
-    ("goal_tip", 0, 3, "goal_tip must be 0 to 2, not 3"),
+    ("goal_tip", 0, 4, "goal_tip must be 0 to 3, not 4"),
     ("serves", 0, 2, "serves must be 0 to 1, not 2"),
 )
 
@@ -322,7 +323,7 @@ def test_results_are_rounded_to_single_precision(way: Any) -> None:
         assert not np.array_equal(rounded[name], exact[name])
 
 
-UNITS = ("rotations", "rests", "reference_rotations", "start_rotations")
+UNITS = ("rotations", "rests", "reference_rotations", "side_rotations", "start_rotations")
 
 
 @WAYS

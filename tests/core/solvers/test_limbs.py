@@ -25,7 +25,9 @@ from ccd_rig import (
     solve,
 )
 from ccd_rig.limits.shapes import Limit
+from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.solvers import problem_tables as tables
+from ccd_rig.solvers.pose_search import PoseSearch
 
 X = Vector((1.0, 0.0, 0.0))
 
@@ -219,3 +221,41 @@ def test_where_a_limb_stands_in_its_skeleton_makes_no_difference() -> None:
             results.append(solve(each, rest, goals, SolverSettings(), reference=rest))
         assert results[0].pose.rotations == results[1].pose.rotations[3:]
         assert results[0].iterations == results[1].iterations
+
+
+def bend_of(pose: Pose, rest: float = 0.3) -> float:
+    """Radians by which the elbow of `arm` bends about its hinge."""
+    turned = pose.rotations[2]
+    return rest + 2.0 * math.atan2(turned.x, turned.w)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_arm_that_comes_from_its_other_side_bends_to_its_own(seed: int) -> None:
+    """A clavicle, a hand, a target well within reach: the start bends backwards to it, the reference not."""
+    rng = random.Random(seed)
+    skeleton = arm(0.6, 0.4)
+    rest = Pose.rest(skeleton)
+    turned = [Quaternion(), Quaternion((rng.gauss(0, 1), 0, rng.gauss(0, 1)), rng.uniform(0.0, 0.5))]
+    turned += [Quaternion(X, -0.3 - rng.uniform(1.0, 2.0)), Quaternion()]
+    start = replace(rest, rotations=tuple(turned))
+    target = forward_kinematics(skeleton, start)[3].point(Vector((0.0, 0.4, 0.0)))
+    assert bend_of(start) < 0.0
+    result = solve(skeleton, start, [PositionGoal("bone3", target)], reference=rest)
+    assert result.status is SolveStatus.CONVERGED
+    assert bend_of(result.pose) > 0.0
+
+
+def test_a_limb_bends_backwards_where_the_pose_of_sides_does() -> None:
+    """The reference of a sweep is made by neighbours: it tells no side."""
+    skeleton, shifts = limb(0.4), np.zeros((1, 3, 3))
+    rest = np.tile((1.0, 0.0, 0.0, 0.0), (1, 3, 1))
+    backward = rest.copy()
+    backward[0, 1] = Quaternion(X, -1.2)[:]
+    search = PoseSearch(skeleton, [wrist()], SolverSettings())
+    target, bends = np.array([(0.0, 1.7, 0.3)]), []
+    for sides in (None, backward, rest):
+        solved = search.solve(backward, shifts, [target], (backward, shifts), sides=sides)
+        assert solved.statuses[0] == 0
+        bends.append(0.4 + 2.0 * math.atan2(solved.rotations[0, 1, 1], solved.rotations[0, 1, 0]))
+    assert bends[0] < -0.5 and bends[1] == bends[0]
+    assert bends[2] > 0.5
