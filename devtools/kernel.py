@@ -631,6 +631,7 @@ def write_wheel(module: Path, target: Target, version: str, output: Path) -> Pat
     }
     rows = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items()]
     files[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
+    output.mkdir(parents=True, exist_ok=True)
     wheel = output / f"{DISTRIBUTION}-{version}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in files.items():

@@ -273,8 +273,7 @@ def test_a_wheel_is_the_same_to_the_byte_and_says_what_it_is(tmp_path):
     module = tmp_path / "ccd_rig_kernel_000000000000.pyd"
     module.write_bytes(head + bytes(100))
     wheels = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
+    for name in ("one", "two"):  # folders that are not there yet
         os.utime(module, (1e9, 1e9 + len(wheels)))
         wheels.append(tool.write_wheel(module, target, "0.1.0.7", tmp_path / name))
     assert wheels[0].name == "ccd_rig_kernel-0.1.0.7-cp311-abi3-win_arm64.whl"

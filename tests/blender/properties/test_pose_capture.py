@@ -53,6 +53,22 @@ def test_capture_what_live_shows(library, rig):
         assert max(abs(value) for row in bone.matrix - matrix for value in row) < 1e-5, bone.name
 
 
+def test_capture_what_live_shows_no_longer(library, rig):
+    """With its only constraint at influence 0, Live shows the channels."""
+    row = rig.ccd_rig.constraints[0]
+    row.target = rigs.empty("Goal", (0.7, 0.4, 1.9))
+    rigs.activate(rig)
+    rigs.set_rotation(rig.pose.bones["bone_1"], turn(20))
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    row.influence = 0.0
+    rig.update_tag()
+    rigs.update()
+    bpy.ops.ccd_rig.pose_capture()
+    (entry,) = stored(library)
+    assert same(entry.rotations["bone_1"], turn(20))
+
+
 def test_renaming_keeps_names_unique(library, rig):
     for _ in range(2):
         bpy.ops.ccd_rig.pose_capture()
