@@ -195,14 +195,16 @@ def _call(outcome: Outcome, case: Case, action: Callable[[], None]) -> None:
 def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
     problem = kernel.Problem(case.tables, **case.sizes)
     kernel.set_search(problem, *case.search.values())
+    shifts = [np.array(case.arrays[name]) for name in ("translations", "reference_translations")]
     kernel.solve_poses(problem, *case.arrays.values(), False)
+    longest = max(float(np.abs(each).max(initial=0.0)) for each in shifts)
     results = ("rotations", "translations", "distances", "misses")
     outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
-    _judge(case, problem, outcome, "")
+    _judge(case, problem, outcome, "", longest)
     if rng.random() < 0.5:
         kernel.solve_poses(problem, *case.arrays.values(), True)
         outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
-        _judge(case, problem, outcome, "going on: ")
+        _judge(case, problem, outcome, "going on: ", longest)
     kernel.set_search(problem, *{**case.search, "rounds": True}.values())
     kernel.solve_poses(problem, *case.arrays.values(), True)
     outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
@@ -264,8 +266,8 @@ def _frames(draw: np.random.Generator, rng: random.Random, joints: int) -> dict[
     }
 
 
-def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
-    """Return the faults of results."""
+def _judge(case: Case, problem: Any, outcome: Outcome, when: str, longest: float) -> None:
+    """Return the faults of results; the longest of the shifts that were given bounds their rounding."""
     faults = outcome.faults
     arrays = {
         name: np.asarray(case.arrays[name]) for name in ("rotations", "translations", "distances", "misses")
@@ -301,7 +303,7 @@ def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
             places = arrays["translations"].reshape(poses, problem.joints, 3)[:, i]
             along = places @ axes[slide]
             slack = INSIDE * (problem.reach + np.abs(ranges[slide]).max())
-            slack += ROUNDING * np.abs(places).max(initial=0.0)  # of what lies across
+            slack += ROUNDING * longest  # of what lies across
             if len(along) and not (
                 ranges[slide, 0] - slack <= along.min() and along.max() <= ranges[slide, 1] + slack
             ):

@@ -768,7 +768,7 @@ def test_summed_departures_are_squares_in_parts_of_the_mobilities(seed: int) -> 
         turns = [Quaternion((0.0, 0.0, 1.0), draw.uniform(-0.9, 0.9)) for _ in range(rows)]
         balls = [Quaternion(draw.normal(size=3), draw.uniform(0.1, 1.5)) for _ in range(rows)]
         pairs = [list(pair) for pair in zip(turns, balls, strict=True)]
-        return np.array(pairs).reshape(rows, 8), pairs
+        return np.array([[each[:] for each in pair] for pair in pairs]).reshape(rows, 8), pairs
 
     metric, mobility = Quaternion(draw.normal(size=3), 1.0), draw.uniform(0.1, 1.0, 6)
     (base, starts), (turned, departures), (rotations, poses) = drawn(3), drawn(3), drawn(2)
