@@ -378,7 +378,7 @@ def _run_closed_forms(rng: random.Random, outcome: Outcome) -> None:
             "statuses": np.zeros(1, np.int32),
         }
         outcome.note(np.asarray(arrays["rotations"]).tolist())
-        _judge(case._replace(tables=tables, arrays=results), problem, outcome, "closed form: ")
+        _judge(case._replace(tables=tables, arrays=results), problem, outcome, "closed form: ", 0.0)
     if case.spoilt:
         outcome.faults = [f"{each} (spoilt: {', '.join(case.spoilt)})" for each in outcome.faults]
 
