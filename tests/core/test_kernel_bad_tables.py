@@ -718,6 +718,16 @@ USES = {
 }
 
 
+def misfits(name: str, sound: np.ndarray) -> list[np.ndarray]:
+    """Arrays of a motion that are too long, too wide, or have numbers out of range."""
+    spoilt = [np.concatenate((sound, sound[:1]))]
+    if sound.ndim == 2:
+        spoilt.append(np.hstack((sound, sound)))
+    if name in ("joints", "rows", "before", "after"):
+        spoilt += [np.full_like(sound, -2), np.full_like(sound, 3)]
+    return spoilt
+
+
 @WAYS
 @pytest.mark.parametrize("function", USES)
 def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
@@ -732,12 +742,7 @@ def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
         sound = FRAMES[name]
         if not isinstance(sound, np.ndarray):
             continue
-        spoilt = [np.concatenate((sound, sound[:1]))]
-        if sound.ndim == 2:
-            spoilt.append(np.hstack((sound, sound)))
-        if name in ("joints", "rows", "before", "after"):
-            spoilt += [np.full_like(sound, -2), np.full_like(sound, 3)]
-        for each in spoilt:
+        for each in misfits(name, sound):
             with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
                 run(place, each)
 
@@ -818,13 +823,7 @@ def test_summed_departures_are_squares_in_parts_of_the_mobilities(seed: int) -> 
 def test_frames_whose_departures_are_summed_fit_the_problem(way: Any, name: str) -> None:
     problem = problem_of(way)
     way.sum_departures(problem, *frames().values())
-    sound = frames()[name]
-    spoilt = [np.concatenate((sound, sound[:1]))]
-    if sound.ndim == 2:
-        spoilt.append(np.hstack((sound, sound)))
-    if name in ("joints", "rows", "before", "after"):
-        spoilt += [np.full_like(sound, -2), np.full_like(sound, 3)]
-    for each in spoilt:
+    for each in misfits(name, frames()[name]):
         with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
             way.sum_departures(problem, *{**frames(), name: each}.values())
     way.sum_departures(problem, *frames().values())  # a refusal leaves the problem as it was
