@@ -362,6 +362,11 @@ class Skeleton:
         return self.joints == other.joints if isinstance(other, Skeleton) else NotImplemented
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Hash of the joints, computed once: results of solves are looked up by their skeletons."""
         return hash(self.joints)
 
     def __repr__(self) -> str:

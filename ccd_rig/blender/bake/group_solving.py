@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any, NamedTuple
@@ -35,8 +35,7 @@ from ..solve.methods import (
     FrameSolveSettings,
     Group,
     SoftLimb,
-    SolvedGroups,
-    SolveInputs,
+    SolvedGroup,
     are_solved_at_once,
     body_joints,
     chain_joints,
@@ -158,22 +157,28 @@ class Batch:
         """`scales` of rows, (R or 1,)."""
         return self.scales if len(self.scales) == 1 else self.scales[rows]
 
-    def inputs_of(self, solved: Sequence[Group]) -> SolveInputs:
-        """All that the solutions of groups at the only row depend on."""
-        joints = *self.bones, self.lengths[..., None], self.rotations, self.translations
-        tables = [np.concatenate([each[0] for each in of], 1) for of in (joints, self.targets[:5])]
+    def inputs_of(self, group: Group) -> Hashable:
+        """All that a group's solution at the only row depends on."""
+        members, joints, skeleton = self.part_of(group)
+        poses = *self.bones, self.lengths, self.rotations, self.translations
+        numbers = [self.worlds, *(each[:, joints] for each in poses)]
+        numbers += [each[:, list(members)] for each in self.targets[:5]]
+        constraints = tuple([(self.constraints[c], self.targets.settings(0, c)) for c in members])
         made_with = self.settings.solver, self.settings.error_reduction, self.sharper
         # The shape has limits, slides and all else of joints.
-        values = solved, len(self.constraints), *made_with, self.skeleton.shape, self.worlds[0].tobytes()
-        constraints = [(each, self.targets.settings(0, c)) for c, each in enumerate(self.constraints)]
-        return SolveInputs(values, constraints, *[each.view(np.int64) for each in tables])
+        return group, constraints, made_with, skeleton.shape, *[each.tobytes() for each in numbers]
 
-    def take_over(self, group: Group, solved: SolvedGroups) -> None:
-        """Take over a group's solution at the only row."""
+    def solution_of(self, group: Group) -> SolvedGroup:
+        """A group's solution at the only row."""
         members, joints, _ = self.part_of(group)
-        self.rotations[0, joints] = solved.rotations[joints]
-        self.translations[0, joints] = solved.translations[joints]
-        self.states[0].update({c: solved.states[c] for c in members})
+        states = {c: self.states[0][c] for c in members}
+        return self.rotations[0, joints], self.translations[0, joints], states
+
+    def take_over(self, group: Group, solved: SolvedGroup) -> None:
+        """Take over a group's solution at the only row."""
+        joints = self.part_of(group).joints
+        self.rotations[0, joints], self.translations[0, joints], states = solved
+        self.states[0].update(states)
 
     def take_balanced(self, balanced: Batch) -> None:
         """Take over the poses and states of the same rows with a constraint of balance behind all others."""
@@ -233,21 +238,16 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
     parents_first = groups(first.skeleton, first.constraints, active)
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
     memory = first.settings.memory if len(every) == 1 else None
-    inputs = None if memory is None else first.inputs_of(parents_first)
-    before = None if memory is None else memory.same_solve()
-    changed = None if before is None or inputs is None else before.changed(inputs)
     for group in parents_first:
-        if before is not None and changed is not None:
-            joints = first.part_of(group).joints.tolist()
-            if changed[0].isdisjoint(joints) and changed[1].isdisjoint(group.members):
-                first.take_over(group, before)
-                continue
-            changed[0].update(group.joints)
-        for count in _solve_alone(group, batches, every, period):
-            yield count / len(parents_first)
-    if memory is not None and inputs is not None:
-        poses = first.rotations[0].copy(), first.translations[0].copy()
-        memory.present.append(SolvedGroups(inputs, *poses, first.states[0].copy()))
+        inputs = None if memory is None else first.inputs_of(group)
+        known = None if memory is None else memory.solution(inputs)
+        if known is not None:
+            first.take_over(group, known)
+        else:
+            for count in _solve_alone(group, batches, every, period):
+                yield count / len(parents_first)
+        if memory is not None:
+            memory.note(inputs, first.solution_of(group))
     yield from let_body_help(batches, every, period)
 
 

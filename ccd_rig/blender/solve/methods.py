@@ -6,8 +6,8 @@ Goals are in armature space. Softness eases targets, so that limbs ease into str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -264,56 +264,33 @@ Reference: TypeAlias = Callable[[Samples], Array]
 """Gives the reference poses of R frames: (R, J, 4) rotations."""
 
 
-class SolveInputs(NamedTuple):
-    """All that the solutions of the groups of a frame depend on."""
-
-    values: tuple[object, ...]  # of all groups
-    constraints: list[object]  # each, with its keyed settings
-    joints: Array  # (J, 15) of joints, bit for bit as whole numbers
-    targets: Array  # (C, 16) of constraints, likewise
+SolvedGroup: TypeAlias = tuple[Array, Array, dict[int, str]]
+"""Rotations and translations of the joints that a group looks at, and the status of its constraints."""
 
 
-@dataclass
-class SolvedGroups:
-    """Solutions of the groups of a frame, by those of an earlier frame.
+class SolveMemory:
+    """Solutions of the groups of the last frame by all that they depend on, for those of the next.
 
-    A group whose constraints, base poses, targets and other inputs are equal to the bit is not solved again:
-    in a drag only groups that the target moves are.
+    A group whose inputs are equal to the bit is not solved again: in a drag only groups that the target moves
+    are.
     """
 
-    inputs: SolveInputs
-    rotations: Array  # (J, 4) solutions
-    translations: Array  # (J, 3)
-    states: dict[int, str]  # constraint -> status
-
-    def changed(self, inputs: SolveInputs) -> tuple[set[int], set[int]] | None:
-        """Joints and constraints whose inputs are others; None if those of all groups are."""
-        before = self.inputs
-        if before.values != inputs.values:
-            return None
-        joints, targets = (
-            set((old != new).any(axis=1).nonzero()[0].tolist())
-            for old, new in zip(before[2:], inputs[2:], strict=True)
-        )
-        pairs = zip(before.constraints, inputs.constraints, strict=True)
-        return joints, targets.union(c for c, (old, new) in enumerate(pairs) if old != new)
-
-
-@dataclass
-class SolveMemory:
-    """The solves of the last frame, in their order, for those of the next."""
-
-    before: Sequence[SolvedGroups] = ()
-    present: list[SolvedGroups] = field(default_factory=list)
+    def __init__(self) -> None:
+        """Start without any."""
+        self._before: dict[Hashable, SolvedGroup] = {}
+        self._present: dict[Hashable, SolvedGroup] = {}
 
     def begin_frame(self) -> None:
-        """Forget solves of the frame before the last."""
-        self.before, self.present = self.present, []
+        """Forget the frame before the last."""
+        self._before, self._present = self._present, {}
 
-    def same_solve(self) -> SolvedGroups | None:
-        """The solve of the last frame that stands where the next one of this frame will."""
-        place = len(self.present)
-        return self.before[place] if place < len(self.before) else None
+    def note(self, inputs: Hashable, solved: SolvedGroup) -> None:
+        """Note the solution of a group of the present frame."""
+        self._present[inputs] = solved
+
+    def solution(self, inputs: Hashable) -> SolvedGroup | None:
+        """The solution of a group with these inputs in the last frame."""
+        return self._before.get(inputs)
 
 
 @dataclass(frozen=True)
