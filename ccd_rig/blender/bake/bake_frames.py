@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import bpy
@@ -195,6 +196,7 @@ class BakeFrames:
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # likewise
     helped: dict[int, HelpedRow] = field(default_factory=dict)  # likewise
+    iterations: int = 0  # the most iterations of a frame's solve
     is_loop: bool = False  # see `shot.note_loop`
     repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
 
@@ -306,6 +308,18 @@ class BakeFrames:
     def solved_rows(self) -> Rows:
         """(S,) rows of the solved frames."""
         return np.searchsorted(self.frames, self.solved_frames)
+
+    def solved_runs(self, members: Sequence[int]) -> list[Rows]:
+        """Runs of places of solved frames with the same of some constraints in force, limits and slides."""
+        rows = self.solved_rows
+        begins = np.zeros(max(len(rows) - 1, 0), np.bool_)
+        if len(begins):
+            in_force = self.influences[rows][:, list(members)] > 0.0
+            begins |= (in_force[1:] != in_force[:-1]).any(axis=1)
+        for each in (self.limits, self.shifting):
+            values = [each[row] for row in rows.tolist()]
+            begins |= np.array([a is not b and a != b for a, b in pairwise(values)], np.bool_)
+        return np.split(np.arange(len(rows)), np.flatnonzero(begins) + 1)
 
     def solved_beside(self, rows: Rows) -> Rows:
         """(2, R) rows of the solved frames before and after; a solved frame is both itself."""

@@ -263,7 +263,6 @@ class PlantedSolver:
     """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`."""
 
     settings: FrameSolveSettings  # of every solve
-    iterations: int = 0  # the most iterations of any frame
 
     def solve(self, bake_frames: BakeFrames, shifts: Array | None = None) -> Generator[float, None, None]:
         """Solve frames; yields counts of solved frames.
@@ -284,7 +283,7 @@ class PlantedSolver:
             solver = _GroupSolver(frames, group, self.settings)
             for count in solver.solve():
                 yield count / len(all_groups)
-            self.iterations = max(self.iterations, solver.iterations)
+            bake_frames.iterations = max(bake_frames.iterations, solver.iterations)
         frames.store()
 
 
@@ -495,18 +494,13 @@ class _GroupSolver:
     # Segments -----------------------------------------------------------------------------------------------
 
     def _segments(self) -> list[ContactSegment]:
-        bake_frames, members = self.frames.bake_frames, list(self.group.members)
-        in_force, ordered, first = bake_frames.influences[self.frames.rows][:, members] > 0.0, [], 0
-        keys = [
-            (in_force[k].tobytes(), bake_frames.limits[row], bake_frames.shifting[row])
-            for k, row in enumerate(self.frames.rows.tolist())
-        ]
-        for k in range(1, len(keys) + 1):
-            if k == len(keys) or keys[k] != keys[first]:
-                active = tuple(np.array(members, np.intp)[in_force[first]].tolist())
-                ordered.append(self._segment(first, k - 1, keys[first], active))
-                first = k
-        return ordered
+        bake_frames, members, segments = self.frames.bake_frames, self.group.members, []
+        for run in bake_frames.solved_runs(members):
+            first, last, row = int(run[0]), int(run[-1]), int(self.frames.rows[run[0]])
+            active = tuple(c for c in members if bake_frames.influences[row, c] > 0.0)
+            key = active, bake_frames.limits[row], bake_frames.shifting[row]
+            segments.append(self._segment(first, last, key, active))
+        return segments
 
     def _segment(self, first: int, last: int, key: object, active: tuple[int, ...]) -> ContactSegment:
         frames, root_bone = self.frames, self.chains.root_bone

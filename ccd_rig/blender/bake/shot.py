@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import bpy
@@ -35,7 +34,7 @@ from ..scene.targets import TargetRows
 from ..solve.methods import FrameSolveSettings, Reference, chain_joints, whole_chain
 from ..solve.planting import support_chains
 from . import body_motion, frame_selection, measuring
-from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders
+from .bake_frames import BakeFrames, Motion, Solutions, carry_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_help import help_planted
@@ -223,10 +222,9 @@ def _solve(
         note_loop(bake_frames, shot.preroll, after, shot.task.solving.reference)
     if shot.task.solved is None:
         has_beyond = not shot.preroll and not bake_frames.is_loop
-        solver = FrameSolver(bake_frames, shot.task.solving)
-        yield from shown(solver.solve_with({}, has_beyond), progress)
+        yield from shown(solve_frames(bake_frames, shot.task.solving, can_grow=has_beyond), progress)
         if has_beyond:
-            yield from _solve_beyond(shot, solver, frames, progress._replace(done=progress.total))
+            yield from _solve_beyond(shot, bake_frames, frames, progress._replace(done=progress.total))
 
 
 def _refuse_obstacles(task: Task) -> None:
@@ -252,16 +250,16 @@ MARGINS = 16, 32, 64
 """Frames beyond a range that smoothing may need; each count is tried where the one before is too small."""
 
 
-def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Progress) -> Steps[None]:
+def _solve_beyond(shot: _Shot, bake_frames: BakeFrames, frames: Frames, progress: Progress) -> Steps[None]:
     """Solve a range with frames beyond it, where smoothing reaches its ends.
 
     This makes the poses independent of the range.
     """
-    step, solving = shot.task.settings.step, shot.task.solving
-    sides: dict[int, FrameSolver] = {}
+    step, settings = shot.task.settings.step, shot.task.solving
+    sides: dict[int, BakeFrames] = {}
     evaluated: dict[int, list[Shown]] = {-1: [], 1: []}  # frames before and after the range, outwards
     for count in MARGINS:
-        touched = [way for way, is_moved in zip((-1, 1), solver.moved_ends(sides), strict=True) if is_moved]
+        touched = [way for way in (-1, 1) if _is_end_moved(sides.get(way, bake_frames), way)]
         if not touched:
             return
         for way in touched:
@@ -275,9 +273,15 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 yield progress
             samples = _reachable(frames, there, way)
             if samples is not None:
-                beside = _bake_frames(shot.task, samples, samples.frames.tolist())
-                sides[way] = FrameSolver(beside, solving)
-        yield from shown(solver.solve_with(sides, count < MARGINS[-1]), progress)
+                sides[way] = _bake_frames(shot.task, samples, samples.frames.tolist())
+        solving = solve_frames(bake_frames, settings, sides, count < MARGINS[-1])
+        yield from shown(solving, progress)
+
+
+def _is_end_moved(bake_frames: BakeFrames, way: int) -> bool:
+    """Whether smoothing has moved the first (-1) or the last solved frame (1)."""
+    row = bake_frames.solved_rows[0 if way < 0 else -1]
+    return bool(bake_frames.smoothed.get(int(row)))
 
 
 def _reachable(frames: Frames, there: Sequence[Shown], way: int) -> Samples | None:
@@ -294,61 +298,36 @@ SolvedCounts: TypeAlias = Generator[float, None, None]
 """Work that yields the number of frames solved since the last item."""
 
 
-@dataclass
-class FrameSolver:
-    """Solves the frames of a bake without planted bones into `bake_frames`."""
+NOTHING_BEYOND: Mapping[int, BakeFrames] = MappingProxyType({})
 
-    bake_frames: BakeFrames
-    settings: FrameSolveSettings  # of every solve
-    iterations: int = 0  # the most iterations of any frame
 
-    @cached_property
-    def _runs(self) -> list[Rows]:
-        """Runs of solved rows with the same active constraints, limits, slides and coupled offsets."""
-        bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
-        if len(rows) == 1:
-            return [rows]
-        in_force = bake_frames.influences[rows] > 0.0
-        begins = (in_force[1:] != in_force[:-1]).any(axis=1)
-        for each in (bake_frames.limits, bake_frames.shifting):
-            values = [each[row] for row in rows.tolist()]
-            begins |= np.array([a is not b and a != b for a, b in pairwise(values)], np.bool_)
-        return np.split(rows, np.flatnonzero(begins) + 1) if begins.any() else [rows]
+def solve_frames(
+    bake_frames: BakeFrames,
+    settings: FrameSolveSettings,
+    beyond: Mapping[int, BakeFrames] = NOTHING_BEYOND,
+    can_grow: bool = False,
+) -> SolvedCounts:
+    """Solve frames without planted bones as one motion, with frames before (-1) and after (1) their range.
 
-    def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
-        """Whether smoothing has moved the first and the last frame.
-
-        With frames beyond the range on a side (-1 before, 1 after; see `solve_with`), the outermost of them.
-        """
-        rows = {-1: self._runs[0][0], 1: self._runs[-1][-1]}
-        moved = []
-        for way, row in rows.items():
-            frames = beyond[way].bake_frames if way in beyond else self.bake_frames
-            outermost = row if way not in beyond else (0 if way < 0 else len(frames.frames) - 1)
-            moved.append(bool(frames.smoothed.get(int(outermost))))
-        return moved[0], moved[1]
-
-    def solve_with(self, beyond: Mapping[int, FrameSolver], can_grow: bool = False) -> SolvedCounts:
-        """Solve all runs as one motion, with frames before (-1) and after (1) the range.
-
-        With `can_grow` it ends once smoothing has moved both ends: more frames beyond them are solved anyway.
-        """
-        solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
-        runs = [(solver.bake_frames, rows) for solver in solvers for rows in solver._runs]
-        batches = [Batch.of(bake_frames, rows, self.settings) for bake_frames, rows in runs]
-        bake_frames, period = self.bake_frames, 0
-        if bake_frames.is_loop:
-            period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
-        for count in solve_batches(batches, period):
-            yield count
-            if can_grow and batches[0].smoothed[0] and batches[-1].smoothed[-1]:
-                break
-        for (frames, rows), batch in zip(runs, batches, strict=True):
-            frames.smoothed.update(zip(rows.tolist(), map(tuple, batch.smoothed), strict=True))
-            if frames is bake_frames:
-                bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
-                bake_frames.helped.update({int(rows[k]): each for k, each in batch.helped.items()})
-                self.iterations = max(self.iterations, batch.iterations)
+    With `can_grow` it ends once smoothing has moved both ends: more frames beyond them are solved anyway.
+    """
+    ranges = [each for each in (beyond.get(-1), bake_frames, beyond.get(1)) if each is not None]
+    every = range(len(bake_frames.constraints))
+    runs = [(each, each.solved_rows[run]) for each in ranges for run in each.solved_runs(every)]
+    batches = [Batch.of(each, rows, settings) for each, rows in runs]
+    period = 0
+    if bake_frames.is_loop:
+        period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
+    for count in solve_batches(batches, period):
+        yield count
+        if can_grow and batches[0].smoothed[0] and batches[-1].smoothed[-1]:
+            break
+    for (each, rows), batch in zip(runs, batches, strict=True):
+        each.smoothed.update(zip(rows.tolist(), map(tuple, batch.smoothed), strict=True))
+        if each is bake_frames:
+            bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+            bake_frames.helped.update({int(rows[k]): row for k, row in batch.helped.items()})
+            bake_frames.iterations = max(bake_frames.iterations, batch.iterations)
 
 
 # Loops ------------------------------------------------------------------------------------------------------

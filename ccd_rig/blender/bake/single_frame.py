@@ -42,7 +42,7 @@ from .planted_solver import PlantedSolver, ground_below
 from .playback import disturbances
 from .report import EASED, GAVE_WAY, MET, REACHED, two_digits
 from .settings import BakeSettings
-from .shot import FrameSolver
+from .shot import solve_frames
 
 TURNED_ONCE = "TURNED_ONCE"
 WORDS = {
@@ -225,20 +225,18 @@ def solve_sample(
         if tracks.unturned is None:
             joints = range(len(bake_frames.skeleton))
             tracks.unturned = start.before_solve(armature_object, samples, joints).rig.rotations
-    solver: FrameSolver | PlantedSolver
     if tracks is None:
-        solver = FrameSolver(bake_frames, settings)
-        result_of(solver.solve_with({}))
+        result_of(solve_frames(bake_frames, settings))
     else:
-        solver = PlantedSolver(settings)
-        result_of(solver.solve(bake_frames))
+        result_of(PlantedSolver(settings).solve(bake_frames))
+    iterations = bake_frames.iterations
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
         result_of(body_motion.move_body(bake_frames, settings))
     if body is not None:
         is_free = body_motion.is_free(armature_object, body, present)
         result_of(help_planted(bake_frames, settings, is_free))
-    return SolvedFrame.of(bake_frames, settings.solver, solver.iterations)
+    return SolvedFrame.of(bake_frames, settings.solver, iterations)
 
 
 def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples) -> set[int]:
