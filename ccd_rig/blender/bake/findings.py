@@ -40,6 +40,7 @@ from .report import (
     STATUSES,
     BakeReport,
     Entries,
+    Entry,
     Finding,
     FootSlip,
     FrameFit,
@@ -644,15 +645,15 @@ def measured_report(
     baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
     columns = (distances, keyed[0], bake_frames.influences, angles, keyed[1])
+    numbers = zip(*(each[in_force].tolist() for each in (ended, *columns)), strict=True)
+    who = zip(bake_frames.frames[in_force[0]].tolist(), in_force[1].tolist(), strict=True)
+    names = [constraint.name for constraint in bake_frames.constraints]
     entries = Entries(
-        tuple(constraint.name for constraint in bake_frames.constraints),
-        bake_frames.frames[in_force[0]],
-        in_force[1].astype(np.int16),
-        ended[in_force],
-        *(each[in_force] for each in columns),
+        Entry(number(frame), names[c], STATUSES[code], *rest)
+        for (frame, c), (code, *rest) in zip(who, numbers, strict=True)
     )
     yield
-    slips = foot_slips(bake_frames, entries, times, places)
+    slips = foot_slips(bake_frames, keyed, times, places)
     yield
     frames_per_second = task.scene.render.fps / task.scene.render.fps_base
     ground = _ground(task, baked)
@@ -692,13 +693,13 @@ def measured_report(
 
 
 def foot_slips(
-    bake_frames: BakeFrames, entries: Entries, times: Array, places: Mapping[int, Array]
+    bake_frames: BakeFrames, keyed: tuple[Array, Array], times: Array, places: Mapping[int, Array]
 ) -> tuple[FootSlip, ...]:
     """Slips of planted bones in playback, one per constraint that plants a bone.
 
     Args:
         bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
-        entries: of all constraints.
+        keyed: (F, C) errors of the keyed motion, world metres and radians.
         times: (P,) frames that were played.
         places: by constraint that plants a bone, (P, 4, 4) places of the bone in the world.
     """
@@ -716,8 +717,7 @@ def foot_slips(
         slips.append(
             FootSlip(
                 bake_frames.constraints[c].name,
-                float(entries.keyed_residual[entries.constraint == c].max()),
-                float(entries.keyed_angle[entries.constraint == c].max()),
+                *(float(each[bake_frames.influences[:, c] > 0.0, c].max()) for each in keyed),
                 float(away.max(initial=0.0)),
                 float(batch.angles_between(turned, wanted, axis=-1).max(initial=0.0)),
                 int(played[worst]) if len(away) else frames[0],

@@ -11,10 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from ... import json_text
 from ...errors import InvalidInput
@@ -422,84 +419,50 @@ def metres(length: float) -> str:
     return f"{length:.4f} m" if length >= 5e-5 else "below 0.0001 m"
 
 
-Floats = NDArray[np.float64]
 STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY, EASED)
 """Values of `Entry.status`."""
-_NOT_MISSED = [STATUSES.index(name) for name in (*MET, SLERPED)]
 
 
-@dataclass(frozen=True, eq=False)
-class Entries(Sequence[Entry]):
-    """E entries, stored by column."""
+class Entries(tuple[Entry, ...]):
+    """Entries by frame, then in the order of the constraints; none at influence 0."""
 
-    names: tuple[str, ...]  # of the constraints
-    frame: Floats  # (E,) as in `Entry`
-    constraint: NDArray[np.int16]  # (E,) indices in `names`
-    status: NDArray[np.uint8]  # (E,) indices in `STATUSES`
-    # (E,) as in `Entry`.
-    residual: Floats = field(metadata=LENGTH)
-    keyed_residual: Floats = field(metadata=LENGTH)
-    influence: Floats
-    angle: Floats
-    keyed_angle: Floats
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    @overload
-    def __getitem__(self, place: int) -> Entry: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Entry, ...]: ...
-    def __getitem__(self, place: int | slice) -> Entry | tuple[Entry, ...]:
-        if isinstance(place, slice):
-            return tuple(self._made(place))
-        return next(self._made([range(len(self))[place]]))
-
-    def __iter__(self) -> Iterator[Entry]:
-        return self._made(slice(None))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Entries) and tuple(self) == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]  # as of all that holds arrays
+    __slots__ = ()
 
     def worst(self, tolerance: float, angle_tolerance: float) -> Entry:
         """The entry with the largest error in tolerances; the earliest of equals.
 
         Constraints that gave way while the body helped count only if all did.
         """
-        off = np.maximum(self.residual / tolerance, self.angle / angle_tolerance)
-        gave_way = self.status == STATUSES.index(GAVE_WAY)
-        return self[int(np.argmax(np.where(gave_way & ~gave_way.all(), -1.0, off)))]
+        counted = [each for each in self if each.status != GAVE_WAY] or self
+        return max(counted, key=lambda each: max(each.residual / tolerance, each.angle / angle_tolerance))
 
     def missed(self) -> tuple[Entry, ...]:
         """Entries of solved frames beyond the tolerances."""
-        return tuple(self._made(np.flatnonzero(self._is_missed())))
+        return tuple([each for each in self if each.status not in (*MET, SLERPED)])
 
     def missed_frames(self) -> int:
         """Count of frames that miss at least one constraint."""
-        return len(np.unique(self.frame[self._is_missed()]))
+        return len({each.frame for each in self.missed()})
 
     def solved_frames(self) -> int:
         """Count of solved frames."""
-        return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
+        return len({each.frame for each in self if each.status != SLERPED})
 
     def eased(self) -> tuple[Entry, ...]:
         """Entries of limbs that are eased short of targets within their reach."""
-        return tuple(self._made(np.flatnonzero(self.status == STATUSES.index(EASED))))
+        return tuple([each for each in self if each.status == EASED])
 
     def gave_way(self, tolerance: float, angle_tolerance: float) -> tuple[Entry, ...]:
         """Entries of constraints that left their targets while the body helped others."""
-        is_off = (self.residual > tolerance) | (self.angle > angle_tolerance)
-        return tuple(self._made(np.flatnonzero(is_off & (self.status == STATUSES.index(GAVE_WAY)))))
+        gone = (each for each in self if each.status == GAVE_WAY)
+        return tuple([each for each in gone if each.residual > tolerance or each.angle > angle_tolerance])
 
-    def _is_missed(self) -> NDArray[np.bool_]:
-        return ~np.isin(self.status, _NOT_MISSED)
-
-    def _made(self, places: Any) -> Iterator[Entry]:
-        columns = [getattr(self, each.name)[places].tolist() for each in fields(self)[1:]]
-        for frame, constraint, status, *numbers in zip(*columns, strict=True):
-            yield Entry(number(frame), self.names[constraint], STATUSES[status], *numbers)
+    def scaled(self, factor: float) -> Entries:
+        """The entries in another unit of length."""
+        return Entries(
+            each._replace(residual=factor * each.residual, keyed_residual=factor * each.keyed_residual)
+            for each in self
+        )
 
 
 LAST_FRAME = 1_048_574
@@ -634,7 +597,7 @@ class BakeReport:
     frame_end: int
     step: int  # frames from one solve to the next
     tolerance: float = field(metadata=LENGTH)  # position tolerance, metres
-    entries: Entries  # by frame, then in the order of the constraints; none at influence 0
+    entries: Entries
     angle_tolerance: float = SolverSettings().angle_tolerance  # radians
     solver: Solver = SolverSettings().solver  # of the bake
     start: str = "ACTION"  # choice of base poses, a name of `settings.Start`
@@ -798,6 +761,8 @@ class BakeReport:
 
 def _scaled(value: Any, factor: float, is_length: bool = False) -> Any:
     """Multiply the lengths in a part of a report."""
+    if isinstance(value, Entries):
+        return value.scaled(factor)
     if isinstance(value, tuple):
         return tuple(_scaled(each, factor) for each in value)
     if isinstance(value, Peak):

@@ -1,8 +1,7 @@
-"""How constraints stand at frames: entries made of arrays are what they would be as objects."""
+"""How constraints stand at frames."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 ROWS = [
@@ -18,15 +17,7 @@ ROWS = [
 @pytest.fixture
 def entries(ext):
     module = ext.module("ccd_rig.blender.bake.report")
-    names = ("Hand", "Foot")
-    columns = list(zip(*ROWS, strict=True))
-    return module.Entries(
-        names,
-        np.array(columns[0]),
-        np.array([names.index(name) for name in columns[1]], np.int16),
-        np.array([module.STATUSES.index(name) for name in columns[2]], np.uint8),
-        *(np.array(column) for column in columns[3:]),
-    )
+    return module.Entries(module.Entry(module.number(frame), *rest) for frame, *rest in ROWS)
 
 
 def test_they_are_a_sequence_of_what_they_were_made_of(entries):
@@ -50,10 +41,9 @@ def test_what_gave_way_to_the_body_is_the_worst_only_where_all_did(ext):
     module = ext.module("ccd_rig.blender.bake.report")
 
     def worst(*rows):
-        statuses = np.array([module.STATUSES.index(status) for status, _ in rows], np.uint8)
-        off, nothing = np.array([residual for _, residual in rows]), np.zeros(len(rows))
         entries = module.Entries(
-            ("Hand",), np.arange(len(rows)), nothing.astype(np.int16), statuses, off, off, *[nothing] * 3
+            module.Entry(frame, "Hand", status, residual, residual, 1.0, 0.0, 0.0)
+            for frame, (status, residual) in enumerate(rows)
         )
         return entries.worst(1e-3, 1e-3).frame
 
@@ -73,6 +63,14 @@ def test_frames_between_solved_ones_miss_nothing(entries):
 
 
 def test_those_of_another_bake_are_others(entries, ext):
-    same = type(entries)(*(getattr(entries, name) for name in entries.__dataclass_fields__))
+    same = type(entries)(entry._replace() for entry in entries)
     assert same == entries
-    assert entries != tuple(entries)
+    assert type(entries)([entries[0]._replace(residual=0.5), *entries[1:]]) != entries
+
+
+def test_lengths_alone_are_of_another_unit(entries):
+    scaled = entries.scaled(100.0)
+    assert type(scaled) is type(entries)
+    assert [entry.residual for entry in scaled] == [100.0 * row[3] for row in ROWS]
+    assert [entry.keyed_residual for entry in scaled] == [100.0 * row[4] for row in ROWS]
+    assert [(*entry[:3], *entry[5:]) for entry in scaled] == [(*row[:3], *row[5:]) for row in ROWS]
