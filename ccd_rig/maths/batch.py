@@ -8,7 +8,7 @@ checked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -335,6 +335,14 @@ def runs(chosen: Mask) -> list[slice]:
     """The runs of set entries of a mask (F,)."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
     return [slice(a, b) for a, b in edges.reshape(-1, 2).tolist()]
+
+
+def alike(keys: Iterable[Hashable]) -> list[Indices]:
+    """The places of equal keys, in the order of their first ones."""
+    places: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    return [np.array(each, np.intp) for each in places.values()]
 
 
 def _components(values: Array, axis: int) -> Array:

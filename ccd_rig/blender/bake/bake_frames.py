@@ -24,6 +24,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
+from ...solvers.problem_tables import Bones
 from ..properties.constraint_values import Constraint
 from ..rig.armature import BoneRows, PlacedBones, RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
@@ -308,6 +309,14 @@ class BakeFrames:
     def solved_rows(self) -> Rows:
         """(S,) rows of the solved frames."""
         return np.searchsorted(self.frames, self.solved_frames)
+
+    def bones_at(self, rows: Rows) -> Bones:
+        """Rest of bones at rows in order of time; one row where all are equal."""
+        whole, bones = slice(int(rows[0]), int(rows[-1]) + 1), (self.offsets, self.rests)
+        if len(rows) > 1 and all((each[whole] == each[whole][:1]).all() for each in bones):
+            rows = rows[:1]
+        offsets, rests = (each[rows] for each in bones)
+        return Bones(offsets, batch.unit(rests, axis=-1))
 
     def solved_runs(self, members: Sequence[int]) -> list[Rows]:
         """Runs of places of solved frames with the same of some constraints in force, limits and slides."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from ...goals import BalanceGoal, Goal, PositionGoal
 from ...limits.shapes import BatchLimits, Limit
-from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
+from ...maths.batch import Array, Mask, alike, angles_between, conjugate, length, multiply, rotate, unit
 from ...settings import Solver, SolverSettings, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
@@ -38,6 +38,7 @@ from ..solve.methods import (
     SolvedGroup,
     are_solved_at_once,
     body_joints,
+    chain_ends,
     chain_joints,
     effectors,
     goal_targets,
@@ -141,7 +142,7 @@ class Batch:
             bake_frames.targets.at(rows),
             bake_frames.worlds[rows],
             bake_frames.limits[int(rows[0])],
-            bones_of(bake_frames, rows),
+            bake_frames.bones_at(rows),
             bake_frames.lengths[rows],
             JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
@@ -211,15 +212,6 @@ class Batch:
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
         return Pose.of_arrays(self.rotations[k], self.translations[k])
-
-
-def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
-    """Rest of bones at rows of a bake's frames, in order of time; one row where all are equal."""
-    whole, bones = slice(int(rows[0]), int(rows[-1]) + 1), (bake_frames.offsets, bake_frames.rests)
-    if len(rows) > 1 and all((each[whole] == each[whole][:1]).all() for each in bones):
-        rows = rows[:1]
-    offsets, rests = (each[rows] for each in bones)
-    return Bones(offsets, unit(rests, axis=-1))
 
 
 UNCHANGED = 1e-4
@@ -450,17 +442,20 @@ def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
     heads, frames = bones.transforms(skeleton, *batch.base)
     stays, left = {}, {}
     for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
-        tip, targets = skeleton.index(constraints[c].tip), batch.targets.points[:, c]
-        ends = heads[:, tip] + rotate(
-            frames[:, tip], effectors(constraints[c], batch.lengths[:, tip]), axis=-1
-        )
-        chain = list(skeleton.chain(constraints[c].tip, constraints[c].chain_length))
-        slack = MOVED * batch.lengths[:, chain].sum(axis=1)
-        stays[c] = length(targets - ends, axis=-1) <= slack
+        ends = chain_ends(skeleton, constraints[c], batch.lengths, heads, frames)
+        near = slack(skeleton, constraints[c], batch.lengths)
+        stays[c] = length(batch.targets.points[:, c] - ends, axis=-1) <= near
         if constraints[c].carrier in places:
             carried = _taken_by_target(batch, places[constraints[c].carrier], heads, frames, ends)
-            left[c] = length(targets - carried, axis=-1) <= slack
+            left[c] = length(batch.targets.points[:, c] - carried, axis=-1) <= near
     return stays, left
+
+
+def slack(skeleton: Skeleton, constraint: Constraint, lengths: Array) -> Array:
+    """(R,) distances within which a target counts as at its chain's end; `lengths`: (R, J) of bones."""
+    chain = list(skeleton.chain(constraint.tip, constraint.chain_length))
+    distances: Array = MOVED * lengths[:, chain].sum(axis=1)
+    return distances
 
 
 def _taken_by_target(batch: Batch, c: int, heads: Array, frames: Array, points: Array) -> Array:
@@ -614,18 +609,14 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
             at_rows.append(np.nan_to_num(batch.targets.directions[:, c]))  # NaN where all three count
         if "max_extension" in batch.targets.keyed.get(c, ()):
             at_rows.append(has_window(constraints[c], batch.targets, c))
-    alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
     is_mixed = any(each is not NO_HELP for each in wanted)
-    if is_mixed or (len(batch.frames) > 1 and any((each != each[:1]).any() for each in at_rows)):
-        alike.clear()
-        for k in range(len(batch.frames)):
-            if wanted[k] is not None:
-                key = (wanted[k], *(each[k].tobytes() for each in at_rows))
-                alike.setdefault(key, []).append(k)
-    for places in alike.values():
-        first = places[0]
+    is_mixed |= any((each != each[:1]).any() for each in at_rows)
+    rows = np.array([k for k, each in enumerate(wanted) if each is not None], np.intp)
+    keys = [(wanted[k], *[each[k].tobytes() for each in at_rows]) if is_mixed else () for k in rows.tolist()]
+    for places in alike(keys):
+        first = int(rows[places[0]])
         scaled = skeleton.with_lengths(lengths[first].tolist())  # animated scale
-        yield _Share(group, batch, np.array(places), joints, scaled, wanted[first] or NO_HELP)
+        yield _Share(group, batch, rows[places], joints, scaled, wanted[first] or NO_HELP)
 
 
 def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:
@@ -881,9 +872,7 @@ class _Share:
         wanted = wanted._replace(points=wanted.points.copy())
         for c in helped:
             constraint, shares = batch.constraints[c], influences[self.rows, c]
-            tip = self.plan.skeleton.index(constraint.tip)
-            reach = effectors(constraint, batch.lengths[self.rows, self.plan.joints[tip]])
-            ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
+            ends = chain_ends(self.plan.skeleton, constraint, batch.lengths[self.places], heads, frames)
             offsets = wanted.points[:, c] - ends
             wanted.points[:, c] -= (1.0 - shares)[:, None] * offsets
             left = (1.0 - shares) * length(offsets, axis=-1)

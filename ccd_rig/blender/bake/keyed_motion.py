@@ -22,7 +22,6 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.joints import coupled_angles
-from ...solvers.problem_tables import Bones
 from ..rig.bone_space import locations_of, translations_of
 from ..scene.targets import TargetRows
 from ..solve.planting import JointPoses, placed, seen
@@ -290,7 +289,7 @@ def _put_on_bases(
     held = rows, bases[rows]
     tips = [skeleton.index(bake_frames.constraints[base].tip) for base in held[1].tolist()]
     places = targets.points[held], batch.unit(targets.rotations[held], axis=-1)
-    bones = Bones(bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
+    bones = bake_frames.bones_at(rows)
     for motion in motions:
         poses = JointPoses(motion.rotations, motion.translations).at(rows)
         placed(poses, skeleton, bones, root_bone, tips, places)
@@ -309,10 +308,7 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: A
             would make the joint jump as soon as the influence leaves 0.
     """
     skeleton_joints = bake_frames.skeleton.joints
-    rows_by_limits: dict[int, list[int]] = {}
-    for f, limits in enumerate(bake_frames.limits):
-        rows_by_limits.setdefault(id(limits), []).append(f)
-    for rows in rows_by_limits.values():
+    for rows in batch.alike(map(id, bake_frames.limits)):
         limits = bake_frames.limits[rows[0]]
         turning = (j for j, limit in enumerate(limits) if limit is not None and not skeleton_joints[j].locked)
         joints = [j for j in turning if where[rows, j].any()]

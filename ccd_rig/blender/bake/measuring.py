@@ -23,7 +23,7 @@ from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows, orthonormal
-from ..solve.methods import chain_joints, goal_targets, goals_of_rows
+from ..solve.methods import chain_ends, chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows, Transforms
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
@@ -229,8 +229,8 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
     placing = [c for c, each in enumerate(constraints) if each.use_position and not each.kind.balances]
     if placing:
-        misses = _ends(bake_frames, [constraints[c] for c in placing], heads, axes)
-        misses -= bake_frames.targets.points[:, placing]
+        ends = [points(bake_frames, constraints[c], heads, axes) for c in placing]
+        misses = np.stack(ends, axis=1) - bake_frames.targets.points[:, placing]
         # Transform the difference, not each point, to keep precision far from the origin.
         distances[:, placing] = np.linalg.norm(np.einsum("fij,fkj->fki", worlds, misses), axis=-1)
     for c, constraint in enumerate(constraints):
@@ -249,7 +249,7 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
     if not constraint.kind.balances:
-        return _ends(bake_frames, [constraint], heads, axes)[:, 0]
+        return chain_ends(bake_frames.skeleton, constraint, bake_frames.lengths, heads, axes)
     shares, middles = mass_points(bake_frames, heads, axes)
     centre: Array = np.einsum("j,fji->fi", shares, middles)
     return centre
@@ -261,14 +261,6 @@ def mass_points(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Arr
     masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
     places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
     return masses / masses.sum(), heads + batch.rotate(axes, places, axis=-1)
-
-
-def _ends(bake_frames: BakeFrames, constraints: Sequence[Constraint], heads: Array, axes: Array) -> Array:
-    """(F, K, 3) ends of the tips of K constraints."""
-    tips = [bake_frames.skeleton.index(each.tip) for each in constraints]
-    ends = _along(bake_frames.lengths[:, tips] * np.array([each.use_tail for each in constraints]))
-    ends += np.array([each.effector_offset for each in constraints])
-    return heads[:, tips] + batch.rotate(axes[:, tips], ends, axis=-1) if ends.any() else heads[:, tips]
 
 
 def speeds(rotations: Array, frames: Array) -> Array:
@@ -301,10 +293,3 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
-
-
-def _along(lengths: Array) -> Array:
-    """(..., 3) vectors of lengths (...) along bones."""
-    vectors = np.zeros((*lengths.shape, 3))
-    vectors[..., 1] = lengths
-    return vectors

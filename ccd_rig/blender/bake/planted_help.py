@@ -21,13 +21,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...limits.shapes import Limit
-from ...maths.batch import Array, Mask, length, rotate
+from ...maths.batch import Mask, alike, length
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import WHOLE, Constraint
-from ..solve.methods import FrameSolveSettings, are_solved_at_once, chain_joints, effectors
+from ..solve.methods import FrameSolveSettings, are_solved_at_once, chain_ends, chain_joints
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, Rows
-from .group_solving import MOVED, Batch, let_body_help
+from .group_solving import Batch, let_body_help, slack
 from .planted_solver import AROUND, SHARPER, PlantedFrames, with_free_bone
 from .report import GAVE_WAY, REACHED
 
@@ -51,15 +51,13 @@ def help_planted(
         tracks.contacts.moved = [each | back for each in tracks.contacts.moved]
     figure = _Figure(bake_frames, settings, is_free)
     asking = [k for k in range(len(rows)) if any(figure.misses(k, c) for c in whole)]
-    alike: dict[object, list[int]] = {}
-    for k in asking:
-        alike.setdefault(figure.key(k), []).append(k)
-    batches = [figure.batch(np.array(places)) for places in alike.values()]
-    if not batches:
+    if not asking:
         return
+    rows_of = [np.array(asking)[places] for places in alike(map(figure.key, asking))]
+    batches = [figure.batch(places) for places in rows_of]
     yield from let_body_help(batches, bake_frames.frames[rows], 0)
-    for places, batch in zip(alike.values(), batches, strict=True):
-        figure.store(np.array(places), batch)
+    for places, batch in zip(rows_of, batches, strict=True):
+        figure.store(places, batch)
 
 
 class _Figure:
@@ -86,17 +84,10 @@ class _Figure:
             rows, animated = bake_frames.solved_rows, frames.transforms(frames.animated)
             for c, constraint in enumerate(bake_frames.constraints):
                 if constraint.body_length:
-                    chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
-                    apart = bake_frames.targets.points[rows, c] - self._ends(c, *animated)
-                    slack = MOVED * bake_frames.lengths[rows][:, chain].sum(1)
-                    self.resting[c] = length(apart, axis=-1) <= slack
-
-    def _ends(self, c: int, heads: Array, turns: Array) -> Array:
-        """(S, 3) ends of a chain in poses with heads (S, J, 3) and rotations (S, J, 4)."""
-        constraint = self.bake_frames.constraints[c]
-        tip = self.bake_frames.skeleton.index(constraint.tip)
-        lengths = self.bake_frames.lengths[self.bake_frames.solved_rows, tip]
-        return heads[:, tip] + rotate(turns[:, tip], effectors(constraint, lengths), axis=-1)
+                    lengths = bake_frames.lengths[rows]
+                    ends = chain_ends(bake_frames.skeleton, constraint, lengths, *animated)
+                    apart = length(bake_frames.targets.points[rows, c] - ends, axis=-1)
+                    self.resting[c] = apart <= slack(bake_frames.skeleton, constraint, lengths)
 
     def _row(self, k: int) -> int:
         return int(self.bake_frames.solved_rows[k])
@@ -161,7 +152,9 @@ class _Figure:
         for c, where in self.resting.items():
             at = places[where[places]]
             if len(at):
-                targets.points[where[places], c] = self._ends(c, self.heads, self.turns)[at]
+                lengths = bake_frames.lengths[bake_frames.solved_rows[at]]
+                ends = chain_ends(skeleton, constraints[c], lengths, self.heads[at], self.turns[at])
+                targets.points[where[places], c] = ends
         keyed = self.keyed.at(places)
         batch.base.rotations[:, root_bone] = keyed.rotations[:, root_bone]
         batch.base.translations[:, root_bone] = keyed.translations[:, root_bone]

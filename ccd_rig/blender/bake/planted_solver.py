@@ -31,6 +31,7 @@ from ...limits.shapes import BatchLimits, Limit, Slide
 from ...maths.batch import (
     Array,
     Mask,
+    alike,
     arctan2,
     compose,
     conjugate,
@@ -69,7 +70,7 @@ from ..solve.planting import (
     turned,
 )
 from .bake_frames import BakeFrames, Rows
-from .group_solving import Batch, bones_of, solve_batches
+from .group_solving import Batch, solve_batches
 from .report import REACHED
 
 SHARPER = 0.1
@@ -133,7 +134,7 @@ class PlantedFrames:
         self.bake_frames, self.tracks = bake_frames, bake_frames.planted_tracks
         rows = self.rows = bake_frames.solved_rows  # (R,) rows of the bake
         self.worlds = self.tracks.worlds[rows]  # (R, 4, 4) armature space to world
-        self.bones = bones_of(bake_frames, rows)  # at each frame, or once where they are constant
+        self.bones = bake_frames.bones_at(rows)  # at each frame, or once where they are constant
         self.shifts: Array = (
             np.zeros((len(rows), 3)) if shifts is None else shifts
         )  # of the body, armature space
@@ -436,11 +437,8 @@ class _GroupSolver:
         places[:, 2] += lift
         brought = np.tile(np.eye(4), (len(times), 1, 1))
         brought[:, :3, :3], brought[:, :3, 3] = turned_axes, places
-        by_limits: dict[object, list[int]] = {}
-        for row in rows.tolist():
-            by_limits.setdefault(frames.bake_frames.limits[int(frames.rows[row])], []).append(row)
-        for same in by_limits.values():
-            self._bring(leg, planting[0], np.array(same), brought[same], poses)
+        for same in alike(frames.bake_frames.limits[row] for row in frames.rows[rows].tolist()):
+            self._bring(leg, planting[0], rows[same], brought[rows[same]], poses)
         _, rotations = frames.transforms(poses)
         for tip in set(tips) - {foot}:
             rests = np.broadcast_to(frames.bones.rests[:, tip], (len(times), 4))
@@ -745,21 +743,19 @@ class _GroupSolver:
     ) -> Generator[float, None, None]:
         """Solve segments as one motion."""
         frames = self.frames
-        alike: dict[object, list[int]] = {}
-        for k, segment in enumerate(run):
-            alike.setdefault(segment.key, []).append(k)
-        batches, rows_of = [], []
-        for places in alike.values():
+        batches, first_of, rows_of = [], [], []
+        for places in alike(segment.key for segment in run):
             rows = np.concatenate([run[k].rows for k in places])
             whole = (np.concatenate(each) for each in zip(*(bases[k] for k in places), strict=True))
             batches.append(self._batch(run[places[0]], rows, JointPoses(*whole), self.settings))
+            first_of.append(run[places[0]])
             rows_of.append(rows)
         if run[0].active != (self.stands_on(run[0]),):  # a base alone is met by the reference poses
             yield from solve_batches(batches)
         members, known = set(self.group.members), frames.bake_frames.smoothed
-        for places, batch, rows in zip(alike.values(), batches, rows_of, strict=True):
+        for first, batch, rows in zip(first_of, batches, rows_of, strict=True):
             self.iterations = max(self.iterations, batch.iterations)
-            self._keep(run[places[0]], rows, batch)
+            self._keep(first, rows, batch)
             for row, smoothed in zip(frames.rows[rows].tolist(), batch.smoothed, strict=True):
                 others = (each for each in known.get(row, ()) if members.isdisjoint(each.constraints))
                 known[row] = (*others, *smoothed)

@@ -324,6 +324,19 @@ def effectors(constraint: Constraint, lengths: Array) -> Array:
     return points
 
 
+def chain_ends(
+    skeleton: Skeleton, constraint: Constraint, lengths: Array, heads: Array, turns: Array
+) -> Array:
+    """(R, 3) ends of a constraint's chain in poses of all joints.
+
+    Args:
+        lengths: (R, J) of bones.
+        heads, turns: (R, J, 3) and (R, J, 4) of the joints.
+    """
+    tip = skeleton.index(constraint.tip)
+    return heads[:, tip] + rotate(turns[:, tip], effectors(constraint, lengths[:, tip]), axis=-1)
+
+
 @dataclass(frozen=True)
 class SoftLimb:
     """The easing of a chain at R rows."""
