@@ -714,10 +714,12 @@ def foot_slips(
         turned = batch.orthonormals(batch.inverse(held)[:, :3, :3] @ ends[:, :3, :3])
         wanted = batch.unit(bake_frames.targets.rotations[baked, c], axis=-1)
         worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
+        distance, angle = (float(each[bake_frames.influences[:, c] > 0.0, c].max()) for each in keyed)
         slips.append(
             FootSlip(
                 bake_frames.constraints[c].name,
-                *(float(each[bake_frames.influences[:, c] > 0.0, c].max()) for each in keyed),
+                distance,
+                angle,
                 float(away.max(initial=0.0)),
                 float(batch.angles_between(turned, wanted, axis=-1).max(initial=0.0)),
                 int(played[worst]) if len(away) else frames[0],
