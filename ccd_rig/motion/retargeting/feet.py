@@ -385,7 +385,8 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
 
     Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
     Those of a foot that lies on its side or on its instep, as of a body that has fallen, keep their own
-    motion: see `LIES` and `OVER`.
+    motion: see `LIES` and `OVER`. Both hold in each frame: a foot may come up from its instep while it is
+    down.
 
     Args:
         toes: (F, 4) as they move freely, world.
@@ -409,10 +410,9 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         sines = batch.length(arcs[:, 1:], -1)
         angles = 2.0 * batch.arctan2(sines, arcs[:, 0])
         turn = arcs[:, 1:] * (angles / np.maximum(sines, 1e-12))[:, None]
-        side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
-        turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
-        over = float(angles[first - start : last + 1 - start].mean())
-        turn *= np.clip((OVER[1] - over) / (OVER[1] - OVER[0]), 0.0, 1.0)
+        side = np.abs(turned(feet[near], sole.across)[:, 2])
+        for tilt, (whole, none) in ((side, LIES), (angles, OVER)):
+            turn *= np.clip((none - tilt) / (none - whole), 0.0, 1.0)[:, None]
         vectors[first : last + 1] = turn[first - start : last + 1 - start]
         before = float(times[first] - times[phases[k - 1].last]) if k else math.inf
         after = float(times[phases[k + 1].first] - times[last]) if k + 1 < len(phases) else math.inf
@@ -461,9 +461,13 @@ def foot_path(
         feet = raised_ahead(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
         arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
-        toes = flat_toes(toes, feet, sole, contacts, blend)
         # A ball below its height on the ground is lifted in the end, and the toes with it.
-        angles = missing_turn(toes, sole.toe, ahead, np.minimum(ground - heights, -sole.height))
+        floor = np.minimum(ground - heights, -sole.height)
+        most = missing_turn(toes, sole.toe, ahead, floor) + _rise(toes, sole.toe, ahead)
+        toes = flat_toes(toes, feet, sole, contacts, blend)
+        # What laid them flat counts: both together turn them no farther than they would go up by themselves.
+        most = np.maximum(0.0, most - _rise(toes, sole.toe, ahead))
+        angles = np.minimum(missing_turn(toes, sole.toe, ahead, floor), most)
         free = (1.0 - borne) * smooth_envelope(angles, contacts.times, 0.5 * blend)
         toes = raised_ahead(toes, ahead, np.maximum(angles, free))
         arms[SolePart.TOES] = turned(toes, sole.toe)
@@ -541,12 +545,17 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
         ground: (F,) height of the ground over the centre.
     """
     ways = turned(rotations, point)
-    along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
-    size = np.maximum(np.hypot(along, rise), 1e-12)
-    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), batch.arctan2(rise, along)
+    size = np.maximum(np.hypot(batch.dot(ways, ahead, -1), ways[:, 2]), 1e-12)
+    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), _rise(rotations, point, ahead)
     down = -0.5 * np.pi
     missing = np.maximum(0.0, wanted - np.maximum(present, down))
     return np.asarray(missing * np.minimum(1.0, 2.0 - present / down))
+
+
+def _rise(rotations: Array, point: Array, ahead: Array) -> Array:
+    """(F,) radians above level, seen along the axis across `ahead`, of a point; see `missing_turn`."""
+    ways = turned(rotations, point)
+    return batch.arctan2(ways[:, 2], batch.dot(ways, ahead, -1))
 
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
