@@ -11,7 +11,7 @@ bones need no evaluation. `world` leads from armature space to the world.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -204,7 +204,20 @@ def target_figure(
     bones = dict.fromkeys(bone.name for name in figure_map.sources for bone in chain(target, name))
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
     figure = figure_at_rest(target, world, reading.skeleton)
-    return _upright(figure, figure_map), reading
+    hanging = _hanging(target, [leg.tip for leg in figure_map.legs if leg.tip], reading.bones)
+    return _upright(replace(figure, hanging=hanging), figure_map), reading
+
+
+def _hanging(target: bpy.types.Object, tips: Iterable[str], joints: Collection[str]) -> dict[str, Array]:
+    """Return what `TargetFigure.hanging` has of toes, by the joint on which it hangs."""
+    points: dict[str, list[Array]] = {}
+    for tip in tips:
+        for bone, point in armature.points_below(target.data.bones[tip]):
+            line = [bone.name, *(each.name for each in bone.parent_recursive)]
+            joint = next(name for name in line if name in joints)
+            rest = target.data.bones[joint].matrix_local.inverted()
+            points.setdefault(joint, []).append(np.array(rest @ point))
+    return {name: np.array(each) for name, each in points.items()}
 
 
 def figure_at_rest(target: bpy.types.Object, world: Matrix, skeleton: Skeleton) -> TargetFigure:

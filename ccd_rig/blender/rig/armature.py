@@ -707,6 +707,20 @@ def handle_ends(armature: bpy.types.Armature) -> dict[str, Vector]:
     }
 
 
+def points_below(bone: bpy.types.Bone) -> list[tuple[bpy.types.Bone, Vector]]:
+    """The points to which bones below one lead, in armature space, each with the bone that carries it.
+
+    These are their heads, and the tails of the last ones: those of bones that are not connected may be
+    invented (`bone_ends`), or mark an end alone.
+    """
+    points = []
+    for each in bone.children_recursive:
+        points.append((each.parent, each.head_local))
+        if each.use_connect and not each.children:
+            points.append((each, each.tail_local))
+    return points
+
+
 def mass_lengths(armature: bpy.types.Armature) -> dict[str, float]:
     """Lengths of the bones that deform, by which these count where no bone has a mass."""
     ends = bone_ends(armature)

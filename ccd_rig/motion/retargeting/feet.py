@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,10 @@ BODY = 2.0
 """Metres of an ankle's way that count as much as one by which the hips, and both legs with them, sink."""
 RAISED = 0.15
 """Height of a heel, in its distances from the ball, from which it may be raised further without restraint."""
+DEEP = 1e-3
+"""Lengths of a foot by which toes may be in the ground before they are straightened."""
+AROUND = 0.3
+"""Seconds around such frames in which they straighten."""
 STEEPEST = 0.98
 """Largest horizontal distance of a foot from its hip joint, in lengths of the leg, at which the hips sink.
 
@@ -95,6 +99,9 @@ class Sole:
     height: float  # of the ball over the ground
     # (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not tell.
     front: Array | None = None
+    # By joint of the toes beyond the ball, (k, 3) on the ground below it and what hangs on it, from its head,
+    # in its frame.
+    beyond: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def rolls(self) -> bool:
@@ -115,9 +122,16 @@ class Sole:
         down = (0.0, 0.0, target.ground - ball[2])
         to_foot = inverse(rotations[foot])
         toe = across_toe = None
+        beyond: dict[int, Array] = {}
         if limb.tip:
             length = target.scale * target.skeleton.joints[tip].length
             ahead = _toes(ball - ankle, turned(rotations[tip], np.array((0.0, length, 0.0))))
+            for j in (tip, *target.below(limb.tip)):
+                places = heads[j] + np.concatenate((np.zeros((1, 3)), _hanging(target, j, rotations[j])))
+                ahead = _farther(ball - ankle, ahead, places - ball)
+                if j != tip:
+                    places[:, 2] = target.ground
+                    beyond[j] = turned(inverse(rotations[j]), places - heads[j])
             to_toe = inverse(rotations[tip])
             toe = turned(to_toe, ahead + down)
             across_toe = turned(to_toe, np.cross(UP, ahead) / max(float(np.linalg.norm(ahead)), 1e-12))
@@ -129,7 +143,28 @@ class Sole:
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)
-        return cls(offset, under, heel, toe, across_toe, side, float(ball[2] - target.ground), front)
+        height = float(ball[2] - target.ground)
+        return cls(offset, under, heel, toe, across_toe, side, height, front, beyond)
+
+    def straight(self, target: TargetFigure, rotations: Array, weights: Array) -> Array:
+        """Rotations (F, n, 4) relative to rest, with toes beyond the ball as in the reference pose.
+
+        Args:
+            target: whose sole it is.
+            rotations: (F, n, 4) relative to rest.
+            weights: (F,) 1 where they are so, 0 where they keep their motion.
+        """
+        rotations = rotations.copy()
+        for j in self.beyond:
+            if not target.skeleton.joints[j].locked:
+                rotations[:, j] = batch.slerp(rotations[:, j], target.rotations[j], weights, -1)
+        return rotations
+
+    def ends(self, heads: Array, rotations: Array) -> list[Array]:
+        """(F, 3) each on the sole beyond the ball, of heads (F, n, 3) and rotations (F, n, 4), world."""
+        return [
+            heads[:, j] + turned(rotations[:, j], each) for j, arms in self.beyond.items() for each in arms
+        ]
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
         """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
@@ -142,6 +177,38 @@ class Sole:
         if toes is not None and self.toe is not None:
             points.append(turned(toes, self.toe))
         return points
+
+
+def lying_toes(
+    target: TargetFigure,
+    pose: tuple[Array, Array],
+    soles: Mapping[str, tuple[Sole, Array]],
+    times: Array,
+    ground: Callable[[str, Array], Array],
+) -> Array:
+    """Rotations (F, n, 4) relative to rest, with toes beyond the ball as in the reference pose where feet are
+    down, and smoothly around frames in which they would be in the ground.
+
+    Args:
+        pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
+        soles: by leg, with (F,) how far the foot is down, 0 to 1.
+        times: (F,) seconds.
+        ground: heights (F,) below points (F, 3) of a leg; NaN where there is none.
+    """
+    soles = {name: each for name, each in soles.items() if each[0].beyond}
+    rotations, translations = pose
+    if not soles:
+        return rotations
+    lying = rotations
+    for sole, weights in soles.values():
+        lying = sole.straight(target, lying, weights)
+    heads, world = target.world(lying, translations)
+    for name, (sole, weights) in soles.items():
+        gaps = np.array([end[:, 2] - ground(name, end) for end in sole.ends(heads, world)])
+        deep = (gaps < -DEEP * max(float(np.linalg.norm(sole.heel)), sole.height)).any(axis=0)
+        more = smooth_envelope(deep.astype(np.float64), times, AROUND)
+        rotations = sole.straight(target, rotations, np.maximum(weights, more))
+    return rotations
 
 
 def heel_from_ball(ankle: Array, ground: float, leg: float) -> Array:
@@ -162,12 +229,32 @@ def heel_from_ball(ankle: Array, ground: float, leg: float) -> Array:
 
 def _toes(foot: Array, tail: Array) -> Array:
     """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that
-    leads on ahead; many files have tails that lead nowhere."""
+    leads on ahead, and no farther than the foot is long; many files have tails that lead nowhere."""
     ahead = foot * (1.0, 1.0, 0.0)
     size, along = float(np.linalg.norm(ahead)), float(ahead @ tail)
-    if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= size * size:
+    longest = size * float(np.linalg.norm(foot))
+    if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= longest:
         return tail * (1.0, 1.0, 0.0)
     return TOES * ahead
+
+
+def _farther(foot: Array, ahead: Array, places: Array) -> Array:
+    """(3,) along the ground, from the ball to the end of the toes, or to the place (k, 3) farthest ahead.
+
+    Toes of several bones end with the last; those that spread are as long as the longest.
+    """
+    line = foot[:2] / max(float(np.linalg.norm(foot[:2])), 1e-12)
+    for place in places * (1.0, 1.0, 0.0):
+        along = float(place[:2] @ line)
+        if along > float(ahead[:2] @ line) and along >= AHEAD * float(np.linalg.norm(place)):
+            ahead = place
+    return ahead
+
+
+def _hanging(target: TargetFigure, j: int, rotation: Array) -> Array:
+    """(k, 3) from a joint turned as (4,) to what hangs on it and is no joint, world metres."""
+    points = target.hanging.get(target.skeleton.joints[j].name)
+    return np.zeros((0, 3)) if points is None else target.scale * turned(rotation, points)
 
 
 def _front(target: TargetFigure, limb: Limb) -> Array | None:

@@ -176,6 +176,8 @@ class TargetFigure:
     shift: Array = field(default_factory=lambda: np.zeros(3))  # (3,) world position of the model's origin
     scale: float = 1.0  # metres per unit of the model
     ground: float = 0.0  # height of the ground on which the reference pose stands, world metres
+    # By joint, (k, 3) points at rest of bones that hang on it and are no joints, in its frame, model units.
+    hanging: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
     def at_rest(cls, skeleton: Skeleton) -> TargetFigure:
@@ -186,6 +188,14 @@ class TargetFigure:
     def index(self, name: str) -> int:
         """Index of a joint."""
         return self.skeleton.index(name)
+
+    def below(self, name: str) -> list[int]:
+        """Indices of the joints that hang on a joint, parents first; without it."""
+        line = {self.index(name)}
+        for j, joint in enumerate(self.skeleton.joints):
+            if joint.parent in line:
+                line.add(j)
+        return sorted(line)[1:]
 
     def world(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
         """(F, n, 3) heads and (F, n, 4) rotations in the world, from values relative to rest."""

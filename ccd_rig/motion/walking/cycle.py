@@ -84,11 +84,15 @@ class WalkLeg:
         """A leg as in the reference pose.
 
         A leg without a ball stands on the lower end of its last bone, and so does one whose toes stand on
-        end: they are its last link then. Figures on more than four legs have no soles, but ends.
+        end: they are its last link then, and its toes begin with the next bone, if there is one. Figures on
+        more than four legs have no soles, but ends.
         """
         heads, rotations = target.reference
         if limb.tip and _stands_on_end(target, limb.tip):
-            limb = replace(limb, end=limb.tip, tip="", bends=(*limb.bends, limb.end))
+            end = target.index(limb.tip)
+            below = [each.name for each in target.skeleton.joints if each.parent == end]
+            tip = below[0] if len(below) == 1 and not _stands_on_end(target, below[0]) else ""
+            limb = replace(limb, end=limb.tip, tip=tip, bends=(*limb.bends, limb.end))
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
         chain = names[names.index(limb.upper) :]

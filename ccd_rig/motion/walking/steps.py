@@ -633,7 +633,7 @@ def swing_base(
     return best[1]
 
 
-def _borne(down: Indices, times: Array, blend: float) -> Array:
+def borne(down: Indices, times: Array, blend: float) -> Array:
     """(F,) 1 where a foot is down, 0 farther than `blend` seconds from there, smooth between."""
     rows = np.flatnonzero(down >= 0)
     if not len(rows):
@@ -765,7 +765,7 @@ def _clear_toes(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
     missing = np.zeros(len(is_air))
     over = _over(course, plan, along, toes, deep)
     missing[deep] = _met(over, toes.size[deep], toes.rise[deep], 0.0) - toes.rise[deep]
-    raised = (1.0 - _borne(plan.down, times, BLEND)) * smooth_envelope(missing, times, ROLLING)
+    raised = (1.0 - borne(plan.down, times, BLEND)) * smooth_envelope(missing, times, ROLLING)
     return raised_ahead(plan.toes, toes.ahead, np.maximum(raised, missing))
 
 
@@ -971,7 +971,7 @@ def _lifted(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Foot
     foot = course.cycle.feet[leg.limb.name]
     low = np.min([point[:, 2] for point in leg.sole_points(foot.feet, foot.toes)], axis=0)
     usual = sampled((foot.balls[:, 2] + sole.height + low)[:, None], course.time.phases / course.cycle.step)
-    free = 1.0 - _borne(plan.down, times, BLEND)
+    free = 1.0 - borne(plan.down, times, BLEND)
     clear = free * course.time.shares * usual[:, 0]
     needed = clearing(np.array(heights), above, clear, course.settings.clearance * course.cycle.leg)
     lift = smooth_envelope(np.maximum(0.0, needed) * is_air, times, BLEND)
@@ -1004,7 +1004,7 @@ def _weights(course: _Course, leg: WalkLeg, plan: FootPlan) -> Array:
     foot, hip = (course.cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))
     shortest_line = float(batch.length(heads[:, foot] - heads[:, hip], -1).min())
     part = float(batch.smooth_step(np.array(shortest_line / leg.length)))
-    return np.asarray(part + (1.0 - part) * _borne(plan.down, course.time.times, BLEND))
+    return np.asarray(part + (1.0 - part) * borne(plan.down, course.time.times, BLEND))
 
 
 def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> FootPlan:
@@ -1014,8 +1014,8 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
     under = course.profile.height(course.along)
     for i, fall in enumerate(plan.footfalls):
         under[plan.down == i] = fall.place[2]
-    borne = _borne(plan.down, course.time.times, BLEND)
-    path = FootPath(plan.ankles(leg), plan.feet, plan.toes, borne, borne, under)
+    bears = borne(plan.down, course.time.times, BLEND)
+    path = FootPath(plan.ankles(leg), plan.feet, plan.toes, bears, bears, under)
     reach = course.reach[leg.limb.name]
     path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
     angles = batch.angles_between(path.feet, plan.feet, -1)
