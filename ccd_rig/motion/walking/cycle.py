@@ -314,8 +314,9 @@ def _walked(
     if speed < SLOWEST * size:
         raise InvalidInput(
             lambda metres: (
-                f"the cycle goes nowhere: {metres * speed:.3g} m/s over the ground; choose a motion that "
-                "walks, in place or along the ground, or the frames of one period alone"
+                f"the cycle goes nowhere: {metres * speed:.3g} m/s over the ground, on which its feet stay "
+                "or go ahead as far as back; choose a motion that walks, in place or along the ground, or "
+                "the frames of one period alone"
             )
         )
     yaw_turn = batch.axis_rotation(UP, -batch.arctan2(velocity[1], velocity[0]))
@@ -363,6 +364,7 @@ def _walked(
         spans[name] = period_spans
     if not any(spans.values()):
         raise InvalidInput("no foot is ever down in the cycle: choose a motion that walks")
+    _require_steps(balls, spans, speed * count * step)
     if still.any():
         speed = _speed(balls, spans, step, speed)
     low = [
@@ -381,6 +383,31 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def _require_steps(
+    balls: Mapping[str, Array], spans: Mapping[str, Sequence[tuple[int, int]]], way: float
+) -> None:
+    """Raise InvalidInput if every foot goes farther there and back in a step than the figure goes ahead.
+
+    A foot that stands goes back as far as the figure goes ahead meanwhile, and that is less than in a step.
+
+    Args:
+        balls: by leg (K, 3) of the cycle's frame.
+        spans: by leg, first and last row of its stances.
+        way: metres of the figure in the period.
+    """
+    parts = {name: np.ptp(balls[name][:, 0]) * len(each) / way for name, each in spans.items() if each}
+    name = min(parts, key=lambda each: parts[each])
+    if parts[name] > 1.0:
+        far, ahead = (float(each) / len(spans[name]) for each in (parts[name] * way, way))
+        raise InvalidInput(
+            lambda metres: (
+                f"the motion does not walk: in a step the figure goes {metres * ahead:.2g} m, and its feet "
+                f"{metres * far:.2g} m or more there and back; choose a motion that walks, or the frames of "
+                "one period alone"
+            )
+        )
 
 
 def _is_endless(phases: Sequence[Phase], count: int) -> bool:

@@ -116,6 +116,30 @@ def planted(result, heads, side):
     return [balls[plan.down == k] for k in range(len(plan.footfalls)) if (plan.down == k).any()]
 
 
+def test_feet_that_go_ahead_as_far_as_back_where_they_are_low_walk_nowhere():
+    """In place and both at once, as of a body that falls or swims. One that hops lifts them meanwhile."""
+    together = {"left leg": 0.0, "right leg": 0.0}
+    swaying = gait(FIGURE, MAP, together, duty=0.5, lift=0.002)
+    with pytest.raises(InvalidInput, match="stay or go ahead as far as back"):
+        cycle_of(MAP, FIGURE, swaying, SETTINGS.thresholds)
+    hopping = gait(FIGURE, MAP, together, duty=0.5, lift=0.2)
+    assert cycle_of(MAP, FIGURE, hopping, SETTINGS.thresholds).speed > 0.5
+
+
+def test_feet_that_go_farther_than_the_figure_do_not_walk():
+    """They go 0.6 m there and back in a period, in which it goes a metre, or less than they do."""
+    walking = gait(FIGURE, MAP, STARTS)
+    for travel in (1.0, 0.5):
+        heads = walking.heads.copy()
+        heads[:, :, 1] -= travel * np.arange(len(heads))[:, None] / (len(heads) - 1)
+        source = dataclasses.replace(walking, heads=heads)
+        if travel == 1.0:
+            assert cycle_of(MAP, FIGURE, source, SETTINGS.thresholds).speed == pytest.approx(30.0 / 32.0)
+            continue
+        with pytest.raises(InvalidInput, match=r"figure goes 0\.5 m, and its feet 0\.6\d m or more"):
+            cycle_of(MAP, FIGURE, source, SETTINGS.thresholds)
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_cycle_has_the_speed_and_stances_that_it_was_made_of(in_place):
     result = cycle_of(
