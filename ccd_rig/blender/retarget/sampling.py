@@ -24,7 +24,15 @@ from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ...motion.ground import seen_below
-from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, TargetFigure, inverse, product
+from ...motion.retargeting.figures import (
+    MOST_LEGS,
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    product,
+)
 from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
@@ -204,19 +212,18 @@ def target_figure(
     bones = dict.fromkeys(bone.name for name in figure_map.sources for bone in chain(target, name))
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
     figure = figure_at_rest(target, world, reading.skeleton)
-    hanging = _hanging(target, [leg.tip for leg in figure_map.legs if leg.tip], reading.bones)
+    hanging = _hanging(target, figure_map.legs, reading.bones)
     return _upright(replace(figure, hanging=hanging), figure_map), reading
 
 
-def _hanging(target: bpy.types.Object, tips: Iterable[str], joints: Collection[str]) -> dict[str, Array]:
+def _hanging(target: bpy.types.Object, legs: Iterable[Limb], joints: Collection[str]) -> dict[str, Array]:
     """Return what `TargetFigure.hanging` has of toes, by the joint on which it hangs."""
     points: dict[str, list[Array]] = {}
-    for tip in tips:
-        for bone, point in armature.points_below(target.data.bones[tip]):
-            line = [bone.name, *(each.name for each in bone.parent_recursive)]
-            joint = next(name for name in line if name in joints)
-            rest = target.data.bones[joint].matrix_local.inverted()
-            points.setdefault(joint, []).append(np.array(rest @ point))
+    for bone, point in armature.ends_of(target.data.bones[name] for leg in legs for name in leg.toes):
+        line = [bone.name, *(each.name for each in bone.parent_recursive)]
+        joint = next(name for name in line if name in joints)
+        rest = target.data.bones[joint].matrix_local.inverted()
+        points.setdefault(joint, []).append(np.array(rest @ point))
     return {name: np.array(each) for name, each in points.items()}
 
 

@@ -126,7 +126,8 @@ class Sole:
         if limb.tip:
             length = target.scale * target.skeleton.joints[tip].length
             ahead = _toes(ball - ankle, turned(rotations[tip], np.array((0.0, length, 0.0))))
-            for j in (tip, *target.below(limb.tip)):
+            names = [joint.name for joint in target.skeleton.joints] if limb.toes else []
+            for j in (tip, *(names.index(name) for name in limb.toes if name in names)):
                 places = heads[j] + np.concatenate((np.zeros((1, 3)), _hanging(target, j, rotations[j])))
                 ahead = _farther(ball - ankle, ahead, places - ball)
                 if j != tip:
@@ -229,11 +230,10 @@ def heel_from_ball(ankle: Array, ground: float, leg: float) -> Array:
 
 def _toes(foot: Array, tail: Array) -> Array:
     """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that
-    leads on ahead, and no farther than the foot is long; many files have tails that lead nowhere."""
+    leads on ahead; many files have tails that lead nowhere."""
     ahead = foot * (1.0, 1.0, 0.0)
     size, along = float(np.linalg.norm(ahead)), float(ahead @ tail)
-    longest = size * float(np.linalg.norm(foot))
-    if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= longest:
+    if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= size * size:
         return tail * (1.0, 1.0, 0.0)
     return TOES * ahead
 
@@ -241,7 +241,7 @@ def _toes(foot: Array, tail: Array) -> Array:
 def _farther(foot: Array, ahead: Array, places: Array) -> Array:
     """(3,) along the ground, from the ball to the end of the toes, or to the place (k, 3) farthest ahead.
 
-    Toes of several bones end with the last; those that spread are as long as the longest.
+    Toes of several bones end with the last.
     """
     line = foot[:2] / max(float(np.linalg.norm(foot[:2])), 1e-12)
     for place in places * (1.0, 1.0, 0.0):

@@ -42,6 +42,7 @@ class Limb:
     girdle: str = ""  # pair of legs, such as "front"; empty for the legs at the hips
     is_right: bool = False  # whether it is on the right, for weights that differ by side
     bends: tuple[str, ...] = ()  # joints between these that bend too, as of a spider's leg
+    toes: tuple[str, ...] = ()  # bones of the toes beyond the tip, from it on; they need not be joints
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -188,14 +189,6 @@ class TargetFigure:
     def index(self, name: str) -> int:
         """Index of a joint."""
         return self.skeleton.index(name)
-
-    def below(self, name: str) -> list[int]:
-        """Indices of the joints that hang on a joint, parents first; without it."""
-        line = {self.index(name)}
-        for j, joint in enumerate(self.skeleton.joints):
-            if joint.parent in line:
-                line.add(j)
-        return sorted(line)[1:]
 
     def world(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
         """(F, n, 3) heads and (F, n, 4) rotations in the world, from values relative to rest."""

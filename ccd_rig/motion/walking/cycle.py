@@ -89,10 +89,12 @@ class WalkLeg:
         """
         heads, rotations = target.reference
         if limb.tip and _stands_on_end(target, limb.tip):
-            end = target.index(limb.tip)
-            below = [each.name for each in target.skeleton.joints if each.parent == end]
-            tip = below[0] if len(below) == 1 and not _stands_on_end(target, below[0]) else ""
-            limb = replace(limb, end=limb.tip, tip=tip, bends=(*limb.bends, limb.end))
+            joints = {joint.name for joint in target.skeleton.joints}
+            tip = next((name for name in limb.toes if name in joints), "")
+            if tip and _stands_on_end(target, tip):
+                tip = ""
+            toes = limb.toes[limb.toes.index(tip) + 1 :] if tip else ()
+            limb = replace(limb, end=limb.tip, tip=tip, bends=(*limb.bends, limb.end), toes=toes)
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
         chain = names[names.index(limb.upper) :]
