@@ -54,6 +54,7 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
+from .folding import folded_leg
 from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
 from .timeline import Timeline
 
@@ -850,8 +851,9 @@ def _swung(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array, A
 
     In the frame of the hips the line of the leg, by its angles from straight down and by the logarithm of its
     length, is that of the cycle with what goes over from one footfall to the next. What the foot on its way
-    over the ground is off that is added for the most part, the less the farther it is (`FAITHFUL`). The foot
-    is turned alike. Then it is lifted over the ground.
+    over the ground is off that is added for the most part, the less the farther it is (`FAITHFUL`). Against
+    its lower leg the foot is turned as in the cycle, with what goes over: it would make up for the leg else,
+    in the frames in which the cycle turns it fastest. Then it is lifted over the ground.
 
     Args:
         joints: (F, n, 3) heads and (F, n, 4) rotations with the legs of the cycle, world.
@@ -870,10 +872,12 @@ def _swung(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array, A
     led = usual + over + FAITHFUL * added
     far = np.minimum(np.exp(led[:, :1]), course.reach[limb.name][:, None])
     lines = turned(body, far * turned(_exponential(led[:, 1:]), np.broadcast_to(down, (len(led), 3))))
-    usual_turns = product(back, foot)
-    turns = product(product(back, plan.feet), inverse(usual_turns))
-    turns = batch.slerp(_turned_over(plan, turns), turns, np.full(len(turns), FAITHFUL), -1)
-    feet = np.where(is_air, product(body, product(turns, usual_turns)), plan.feet)
+    led_leg = folded_leg(target, limb, heads, world, np.where(is_air, lines, plan.ankles(leg) - start))
+    lower, led_lower = [*led_leg.items()][-1]
+    usual_turns = product(inverse(world[:, target.index(lower)]), foot)
+    turns = product(product(inverse(led_lower), plan.feet), inverse(usual_turns))
+    turns = _turned_over(plan, turns)
+    feet = np.where(is_air, product(led_lower, product(turns, usual_turns)), plan.feet)
     balls = np.where(is_air, start + lines + turned(feet, sole.ball), plan.balls)
     toes = plan.toes
     if toes is not None:
