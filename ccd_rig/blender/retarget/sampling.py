@@ -464,7 +464,7 @@ def figure_of_controls(target: bpy.types.Object, world: Matrix, figure_map: Figu
 def channels_of(
     scene: bpy.types.Scene,
     target: bpy.types.Object,
-    figure_map: FigureMap,
+    moved: tuple[FigureMap, str],
     figure: TargetFigure,
     pose: tuple[Array, Array],
     frames: Array,
@@ -473,6 +473,8 @@ def channels_of(
     """Compute the channels for which the bones of a rig of controls have the figure's motion.
 
     Args:
+        moved: the map, and the bone that gets the locations: the hips, or one above to which they are
+            connected, which is moved as they are to move and not turned.
         figure: of `figure_of_controls`.
         pose: (F, n, 4) and (F, n, 3) of the figure.
         frames: (F,) scene frames.
@@ -483,6 +485,13 @@ def channels_of(
     driven = _driven(target)
     done: dict[str, tuple[Array, Array | None]] = {}
     waiting = [joint.name for joint in figure.skeleton.joints]
+    figure_map, carrier = moved
+    if carrier != figure_map.hips:
+        with playing({**dict.fromkeys((carrier, *waiting), AT_REST)}):
+            bases = _bases(scene, target, (carrier, figure_map.hips), frames)
+        way = heads[:, figure.index(figure_map.hips)] - bases[figure_map.hips][:, :3, 3]
+        location = np.linalg.solve(bases[carrier][:, :3, :3], way[..., None])[..., 0]
+        done[carrier] = AT_REST[0], np.asarray(location, np.float64)
     while waiting:
         free = [name for name in waiting if not any(bone.name in waiting for bone in chain(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
@@ -498,7 +507,7 @@ def channels_of(
                 _, turned = split(base[:, None])
                 rotations = product(inverse(turned[:, 0]), turns[:, j])
                 location: Array | None = None
-                if name == figure_map.hips:
+                if name == carrier:
                     ends = np.concatenate((heads[:, j], np.ones((len(frames), 1))), axis=1)
                     location = np.asarray(np.linalg.solve(base, ends[..., None])[:, :3, 0], np.float64)
                 done[name] = batch.unit(rotations, -1), location
