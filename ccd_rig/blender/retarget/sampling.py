@@ -490,8 +490,8 @@ def channels_of(
         with playing({**dict.fromkeys((carrier, *waiting), AT_REST)}):
             bases = _bases(scene, target, (carrier, figure_map.hips), frames)
         way = heads[:, figure.index(figure_map.hips)] - bases[figure_map.hips][:, :3, 3]
-        location = np.linalg.solve(bases[carrier][:, :3, :3], way[..., None])[..., 0]
-        done[carrier] = AT_REST[0], np.asarray(location, np.float64)
+        moves = np.linalg.solve(bases[carrier][:, :3, :3], way[..., None])[..., 0]
+        done[carrier] = AT_REST[0], np.asarray(moves, np.float64)
     while waiting:
         free = [name for name in waiting if not any(bone.name in waiting for bone in chain(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]

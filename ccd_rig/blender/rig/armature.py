@@ -708,12 +708,12 @@ def handle_ends(armature: bpy.types.Armature) -> dict[str, Vector]:
 
 
 def ends_of(bones: Iterable[bpy.types.Bone]) -> list[tuple[bpy.types.Bone, Vector]]:
-    """The points to which bones lead, in armature space, each with the bone that carries it.
+    """The points to which bones with parents lead, in armature space, each with the bone that carries it.
 
     These are their heads, and the tails of the last ones: those of bones that are not connected may be
     invented (`bone_ends`), or mark an end alone.
     """
-    points = []
+    points: list[tuple[Any, Vector]] = []
     for bone in bones:
         points.append((bone.parent, bone.head_local))
         if bone.use_connect and not bone.children:

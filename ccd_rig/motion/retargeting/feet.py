@@ -207,7 +207,7 @@ def lying_toes(
     for name, (sole, weights) in soles.items():
         gaps = np.array([end[:, 2] - ground(name, end) for end in sole.ends(heads, world)])
         deep = (gaps < -DEEP * max(float(np.linalg.norm(sole.heel)), sole.height)).any(axis=0)
-        more = smooth_envelope(deep.astype(np.float64), times, AROUND)
+        more = smooth_envelope(np.asarray(deep, np.float64), times, AROUND)
         rotations = sole.straight(target, rotations, np.maximum(weights, more))
     return rotations
 
