@@ -153,7 +153,7 @@ def walk_steps(
         raise RigError(f"first key at frame {start}: Blender has frames up to {LAST_FRAME}")
     world = sampling.place_at(scene, rig, start).world
     joints, figure, reading = figure_to_move(rig, world, walking_map(rig))
-    carrier = rig.data.bones[carrier_of(rig, joints, reading)]
+    carrier = rig.data.bones[carrier_of(rig, joints)]
     _require_upright(rig, world, joints)
     _require_free_legs(joints, figure)
     moved = {*joints.sources, *(bone.name for bone in carrier.children_recursive)}

@@ -206,7 +206,8 @@ def ground_velocity(
     slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(travel[:2])))
     along = votes @ velocity
     one_way = along.sum() > ONE_WAY * np.abs(along).sum()
-    return velocity if moves or (one_way and float(np.linalg.norm(velocity)) > slide) else np.zeros(3)
+    is_fast = float(np.linalg.norm(velocity)) > slide
+    return velocity if one_way and (moves or is_fast) else np.zeros(3)
 
 
 def _slide(speed: float, ground_velocity: Array, speeds: Array) -> float:

@@ -27,6 +27,7 @@ from ..motion.retargeting.feet import (
     carried,
     drops,
     foot_path,
+    lying_toes,
     rolled,
     smooth_envelope,
     smooth_shifts,
@@ -52,6 +53,7 @@ from ..motion.retargeting.scaled_way import (
 )
 from ..motion.retargeting.stances import find_stances, levels
 from ..motion.settings import EffectorSpace, RetargetSettings
+from ..motion.walking.path import STEP_UP
 from .retarget_goals import turned_to, with_effectors
 
 SINKS = 0.5
@@ -129,6 +131,19 @@ def retarget(
             tips[leg.tip] = batch.slerp(world[:, target.index(leg.tip)], toes, weight, -1)
     pose = turned_to(target, pose, tips)
     ground = None if terrain is None else terrain.ground
+
+    def below(name: str, points: Array) -> Array:
+        if ground is None:
+            return np.maximum(paths[name].ground, way.ground)
+        tops = np.column_stack((points[:, :2], paths[name].ground + STEP_UP * sizes[name]))
+        return ground.below(tops, np.arange(len(tops)))[0]
+
+    if settings.contacts:
+        weights = {leg.name: settings.weight("feet", leg.is_right) for leg in figure_map.legs}
+        lying = {
+            name: (soles[name], weights[name] * paths[name].weights) for name in weights if weights[name]
+        }
+        pose = lying_toes(target, (pose, translations), lying, source.times, below)
     return RetargetResult(same_side(pose), translations, settings, stances, way, paths, hands, moved, ground)
 
 

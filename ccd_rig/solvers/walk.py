@@ -13,12 +13,13 @@ from ..maths import batch
 from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
+from ..motion.retargeting.feet import lying_toes
 from ..motion.retargeting.figures import TargetFigure
 from ..motion.settings import WalkSettings
-from ..motion.walking.cycle import Cycle, Standing, WalkLeg
+from ..motion.walking.cycle import BLEND, Cycle, Standing, WalkLeg
 from ..motion.walking.folding import folded_leg
-from ..motion.walking.path import Strides, Way
-from ..motion.walking.steps import WalkPlan, plan_walk
+from ..motion.walking.path import STEP_UP, Strides, Way
+from ..motion.walking.steps import WalkPlan, borne, plan_walk
 from ..motion.walking.timeline import Timeline
 from .retarget_goals import (
     Pose,
@@ -82,6 +83,16 @@ def walk_work(
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)
+
+    def below(name: str, points: Array) -> Array:
+        tops = np.column_stack((points[:, :2], plan.feet[name].balls[:, 2] + 0.5 * STEP_UP * cycle.leg))
+        return ground.below(tops, np.arange(len(tops)))[0]
+
+    soles = {
+        leg.limb.name: (leg.sole, borne(plan.feet[leg.limb.name].down, plan.times, BLEND))
+        for leg in cycle.legs
+    }
+    rotations = lying_toes(target, (rotations, pose[1]), soles, plan.times, below)
     return Walk(same_side(rotations), plan.translations, plan, cycle)
 
 

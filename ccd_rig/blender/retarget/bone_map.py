@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import bpy
@@ -31,6 +31,7 @@ LEGS = (
     (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE),
 )
 THIGHS = {leg[0] for leg in LEGS}
+TOES = {leg[-1] for leg in LEGS}
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
 ROWS = {Part.SPINE, Part.NECK, Part.TAIL, Part.TRUNK}
 """Parts with different numbers of bones in figures: bones correspond by their fraction of the row."""
@@ -54,6 +55,8 @@ class BoneMap:
     hips: str  # the target bone that carries the figure; empty if both have hips that are not mapped
     pelvis: str  # the target's hips where that is another bone, which carries more than they do; or empty
     legless: bool  # whether one of the two has no leg of thigh, shin and foot
+    # By target bone of toes, the bones by which its toes go on: of its role, or of none.
+    toes: Mapping[str, tuple[str, ...]]
 
 
 def bone_map(
@@ -93,7 +96,8 @@ def bone_map(
         bones.setdefault(carrier, _carrier(source, other, bones[hips]))
         hips, pelvis = carrier, hips
     legless = not all(any(role.part in THIGHS for role in each.roles.values()) for each in both)
-    return BoneMap(bones, _words(lost), _words(extra), figure, hips, pelvis, legless)
+    toes = _toes_beyond(target, figure)
+    return BoneMap(bones, _words(lost), _words(extra), figure, hips, pelvis, legless, toes)
 
 
 def figure_map(mapped: BoneMap) -> FigureMap:
@@ -108,6 +112,7 @@ def figure_map(mapped: BoneMap) -> FigureMap:
     if not mapped.hips:
         raise RigError("The map has no hips: choose the source bone that carries the figure for the target's")
     legs = [limb for leg in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, leg, side))]
+    legs = [replace(limb, toes=mapped.toes.get(limb.tip, ())) for limb in legs]
     if not legs and not mapped.legless:
         raise RigError(
             "The map has no leg: a thigh, a shin and a foot of one side must each follow a bone of the source"
@@ -217,6 +222,23 @@ def _toes_of_feet(figure: Figure, followed: Mapping[str, str]) -> dict[str, str]
         for side in Side
     ]
     return {toe: followed[foot] for foot, toe in pairs if foot and toe and followed.get(foot)}
+
+
+def _toes_beyond(target: bpy.types.Object, figure: Figure) -> dict[str, tuple[str, ...]]:
+    """{first bone of the toes on a foot: those by which they go on}; toes beside them are none of these."""
+    beyond = {}
+    for name, role in figure.roles.items():
+        if role.part not in TOES or role.index or role.number:
+            continue
+        line = {name}
+        for bone in target.data.bones[name].children_recursive:  # parents first
+            other = figure.roles.get(bone.name)
+            if bone.parent.name in line and (other is None or role.goes_on_as(other)):
+                line.add(bone.name)
+        beyond[name] = tuple(
+            bone.name for bone in target.data.bones if bone.name in line and bone.name != name
+        )
+    return beyond
 
 
 def _limb(by_role: Mapping[Role, str], bones: Sequence[Part], side: Side) -> Limb | None:

@@ -198,7 +198,7 @@ def not_carried(
         keyed, played: (F, n, 3) heads of the figure's joints, world, as they should be and as they are.
     """
     if reading is not None:
-        return left_behind(target, joints.sources, carrier_of(target, joints, reading))
+        return left_behind(target, joints.sources, carrier_of(target, joints))
     gone = batch.length(keyed[:, figure.index(joints.hips)] - keyed[0, figure.index(joints.hips)], -1)
     row, size = int(np.argmax(gone)), float(np.ptp(keyed[0], axis=0).max())
     off = batch.length(played[row] - keyed[row], -1) > STAYS * max(float(gone[row]), size)
@@ -261,7 +261,6 @@ def _motion(
     frames, sampled = frames[slice(*(rows or (None, None)))], replace(sampled, rows=rows)
     world = sampling.place_at(scene, target, first).world
     joints, figure, reading = figure_to_move(target, world, figure_map(bones))
-    carrier_of(target, joints, reading)
     if foot := sampling.raised_foot_of(target, world, joints):
         raise RigError(
             f"the rest pose of '{target.name}' is no pose of a body: '{foot}' is above the hips. Pose it "
@@ -326,23 +325,15 @@ def require_animated(source: bpy.types.Object) -> None:
         raise RigError(f"'{source.name}' has no action: assign the one with its motion")
 
 
-def carrier_of(target: bpy.types.Object, joints: FigureMap, reading: RigReading | None) -> str:
+def carrier_of(target: bpy.types.Object, joints: FigureMap) -> str:
     """Return the bone that gets a figure's locations: its hips, or the nearest above that is not connected.
 
     Args:
-        joints, reading: as returned by `figure_to_move`.
-
-    Raises:
-        RigError: the hips of a rig of controls are connected.
+        joints: as returned by `figure_to_move`.
     """
-    hips = bone = target.data.bones[joints.hips]
+    bone = target.data.bones[joints.hips]
     while bone.parent is not None and bone.use_connect:
         bone = bone.parent
-    if reading is None and bone != hips:
-        raise RigError(
-            f"bone '{hips.name}' carries the figure but is connected to '{hips.parent.name}': switch off "
-            "Connected in Edit Mode"
-        )
     return str(bone.name)
 
 
@@ -431,6 +422,7 @@ def channels_of_motion(
         frames: (F,) scene frames.
         pose: (F, n, 4) rotations and (F, n, 3) translations of the figure.
     """
+    carrier = carrier_of(target, joints)
     if reading is None:
 
         @contextmanager
@@ -439,9 +431,8 @@ def channels_of_motion(
                 write_motion(scene, target, played, frames, target.name, undo)
                 yield
 
-        return sampling.channels_of(scene, target, joints, figure, pose, frames, playing)
+        return sampling.channels_of(scene, target, (joints, carrier), figure, pose, frames, playing)
     bone_channels: dict[str, tuple[Array, Array | None]] = {}
-    carrier = carrier_of(target, joints, reading)
     rotations, translations = pose[0], figure.moved_by(*pose, joints.hips, carrier)
     for j, name in enumerate(reading.bones):
         location = None
@@ -468,7 +459,7 @@ def require_writable(
         raise RigError(sentence)
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
-    carrier, in_place = carrier_of(target, joints, reading), np.zeros((1, 3))
+    carrier, in_place = carrier_of(target, joints), np.zeros((1, 3))
     names = joints.sources if reading is None else reading.bones
     still = {name: (sampling.AT_REST[0], in_place if name == carrier else None) for name in names}
     bones: Any = target.pose.bones

@@ -11,7 +11,7 @@ bones need no evaluation. `world` leads from armature space to the world.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,7 +24,15 @@ from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ...motion.ground import seen_below
-from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, TargetFigure, inverse, product
+from ...motion.retargeting.figures import (
+    MOST_LEGS,
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    product,
+)
 from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
@@ -204,7 +212,19 @@ def target_figure(
     bones = dict.fromkeys(bone.name for name in figure_map.sources for bone in chain(target, name))
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
     figure = figure_at_rest(target, world, reading.skeleton)
-    return _upright(figure, figure_map), reading
+    hanging = _hanging(target, figure_map.legs, reading.bones)
+    return _upright(replace(figure, hanging=hanging), figure_map), reading
+
+
+def _hanging(target: bpy.types.Object, legs: Iterable[Limb], joints: Collection[str]) -> dict[str, Array]:
+    """Return what `TargetFigure.hanging` has of toes, by the joint on which it hangs."""
+    points: dict[str, list[Array]] = {}
+    for bone, point in armature.ends_of(target.data.bones[name] for leg in legs for name in leg.toes):
+        line = [bone.name, *(each.name for each in bone.parent_recursive)]
+        joint = next(name for name in line if name in joints)
+        rest = target.data.bones[joint].matrix_local.inverted()
+        points.setdefault(joint, []).append(np.array(rest @ point))
+    return {name: np.array(each) for name, each in points.items()}
 
 
 def figure_at_rest(target: bpy.types.Object, world: Matrix, skeleton: Skeleton) -> TargetFigure:
@@ -444,7 +464,7 @@ def figure_of_controls(target: bpy.types.Object, world: Matrix, figure_map: Figu
 def channels_of(
     scene: bpy.types.Scene,
     target: bpy.types.Object,
-    figure_map: FigureMap,
+    moved: tuple[FigureMap, str],
     figure: TargetFigure,
     pose: tuple[Array, Array],
     frames: Array,
@@ -453,6 +473,8 @@ def channels_of(
     """Compute the channels for which the bones of a rig of controls have the figure's motion.
 
     Args:
+        moved: the map, and the bone that gets the locations: the hips, or one above to which they are
+            connected, which is moved as they are to move and not turned.
         figure: of `figure_of_controls`.
         pose: (F, n, 4) and (F, n, 3) of the figure.
         frames: (F,) scene frames.
@@ -463,6 +485,13 @@ def channels_of(
     driven = _driven(target)
     done: dict[str, tuple[Array, Array | None]] = {}
     waiting = [joint.name for joint in figure.skeleton.joints]
+    figure_map, carrier = moved
+    if carrier != figure_map.hips:
+        with playing({**dict.fromkeys((carrier, *waiting), AT_REST)}):
+            bases = _bases(scene, target, (carrier, figure_map.hips), frames)
+        way = heads[:, figure.index(figure_map.hips)] - bases[figure_map.hips][:, :3, 3]
+        moves = np.linalg.solve(bases[carrier][:, :3, :3], way[..., None])[..., 0]
+        done[carrier] = AT_REST[0], np.asarray(moves, np.float64)
     while waiting:
         free = [name for name in waiting if not any(bone.name in waiting for bone in chain(target, name)[1:])]
         evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
@@ -478,7 +507,7 @@ def channels_of(
                 _, turned = split(base[:, None])
                 rotations = product(inverse(turned[:, 0]), turns[:, j])
                 location: Array | None = None
-                if name == figure_map.hips:
+                if name == carrier:
                     ends = np.concatenate((heads[:, j], np.ones((len(frames), 1))), axis=1)
                     location = np.asarray(np.linalg.solve(base, ends[..., None])[:, :3, 0], np.float64)
                 done[name] = batch.unit(rotations, -1), location

@@ -707,6 +707,28 @@ def handle_ends(armature: bpy.types.Armature) -> dict[str, Vector]:
     }
 
 
+def ends_of(bones: Iterable[bpy.types.Bone]) -> list[tuple[bpy.types.Bone, Vector]]:
+    """The points to which bones with parents lead, in armature space, each with the bone that carries it.
+
+    These are their heads, and the tails of the last ones: those of bones that are not connected may be
+    invented (`bone_ends`), or mark an end alone.
+    """
+    points: list[tuple[Any, Vector]] = []
+    for bone in bones:
+        points.append((bone.parent, bone.head_local))
+        if bone.use_connect and not bone.children:
+            points.append((bone, bone.tail_local))
+    return points
+
+
+def only_line(bone: bpy.types.Bone) -> list[bpy.types.Bone]:
+    """The bones below one, as long as each has one child alone."""
+    line = [bone]
+    while len(line[-1].children) == 1:
+        line.append(line[-1].children[0])
+    return line[1:]
+
+
 def mass_lengths(armature: bpy.types.Armature) -> dict[str, float]:
     """Lengths of the bones that deform, by which these count where no bone has a mass."""
     ends = bone_ends(armature)

@@ -44,6 +44,7 @@ from ...skeleton.pose import Pose
 from ...solvers.problem_tables import Bones
 from ..properties.constraint_kinds import different_ends
 from ..properties.constraint_values import Constraint
+from ..rig.armature import ends_of, only_line
 from ..scene.ground import ground_of
 
 SIDE = 0.25
@@ -155,6 +156,9 @@ def sole_of(
     if height > 0.0 and len(leg) > 2:
         ankle = np.array(world @ leg[1].head_local) - head
         behind = heel_from_ball(ankle, -height, scale * sum(each.length for each in leg[2:]))
+        # Toes of several bones end with the farthest of them.
+        below = [np.array(world @ point) - head for _, point in ends_of(only_line(bone))]
+        ends += [(end * (1.0, 1.0, 0.0) + down) for end in below if end[2] < length - height]
         if behind[2] < ankle[2]:  # not in the air
             foot, heel = leg[1].name, behind @ _axes(world, leg[1])
     room = clearance * scale * sum(each.length for each in leg[1:] or leg)

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,10 @@ BODY = 2.0
 """Metres of an ankle's way that count as much as one by which the hips, and both legs with them, sink."""
 RAISED = 0.15
 """Height of a heel, in its distances from the ball, from which it may be raised further without restraint."""
+DEEP = 1e-3
+"""Lengths of a foot by which toes may be in the ground before they are straightened."""
+AROUND = 0.3
+"""Seconds around such frames in which they straighten."""
 STEEPEST = 0.98
 """Largest horizontal distance of a foot from its hip joint, in lengths of the leg, at which the hips sink.
 
@@ -95,6 +99,9 @@ class Sole:
     height: float  # of the ball over the ground
     # (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not tell.
     front: Array | None = None
+    # By joint of the toes beyond the ball, (k, 3) on the ground below it and what hangs on it, from its head,
+    # in its frame.
+    beyond: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def rolls(self) -> bool:
@@ -115,9 +122,17 @@ class Sole:
         down = (0.0, 0.0, target.ground - ball[2])
         to_foot = inverse(rotations[foot])
         toe = across_toe = None
+        beyond: dict[int, Array] = {}
         if limb.tip:
             length = target.scale * target.skeleton.joints[tip].length
             ahead = _toes(ball - ankle, turned(rotations[tip], np.array((0.0, length, 0.0))))
+            names = [joint.name for joint in target.skeleton.joints] if limb.toes else []
+            for j in (tip, *(names.index(name) for name in limb.toes if name in names)):
+                places = heads[j] + np.concatenate((np.zeros((1, 3)), _hanging(target, j, rotations[j])))
+                ahead = _farther(ball - ankle, ahead, places - ball)
+                if j != tip:
+                    places[:, 2] = target.ground
+                    beyond[j] = turned(inverse(rotations[j]), places - heads[j])
             to_toe = inverse(rotations[tip])
             toe = turned(to_toe, ahead + down)
             across_toe = turned(to_toe, np.cross(UP, ahead) / max(float(np.linalg.norm(ahead)), 1e-12))
@@ -129,7 +144,28 @@ class Sole:
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)
-        return cls(offset, under, heel, toe, across_toe, side, float(ball[2] - target.ground), front)
+        height = float(ball[2] - target.ground)
+        return cls(offset, under, heel, toe, across_toe, side, height, front, beyond)
+
+    def straight(self, target: TargetFigure, rotations: Array, weights: Array) -> Array:
+        """Rotations (F, n, 4) relative to rest, with toes beyond the ball as in the reference pose.
+
+        Args:
+            target: whose sole it is.
+            rotations: (F, n, 4) relative to rest.
+            weights: (F,) 1 where they are so, 0 where they keep their motion.
+        """
+        rotations = rotations.copy()
+        for j in self.beyond:
+            if not target.skeleton.joints[j].locked:
+                rotations[:, j] = batch.slerp(rotations[:, j], target.rotations[j], weights, -1)
+        return rotations
+
+    def ends(self, heads: Array, rotations: Array) -> list[Array]:
+        """(F, 3) each on the sole beyond the ball, of heads (F, n, 3) and rotations (F, n, 4), world."""
+        return [
+            heads[:, j] + turned(rotations[:, j], each) for j, arms in self.beyond.items() for each in arms
+        ]
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
         """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
@@ -142,6 +178,38 @@ class Sole:
         if toes is not None and self.toe is not None:
             points.append(turned(toes, self.toe))
         return points
+
+
+def lying_toes(
+    target: TargetFigure,
+    pose: tuple[Array, Array],
+    soles: Mapping[str, tuple[Sole, Array]],
+    times: Array,
+    ground: Callable[[str, Array], Array],
+) -> Array:
+    """Rotations (F, n, 4) relative to rest, with toes beyond the ball as in the reference pose where feet are
+    down, and smoothly around frames in which they would be in the ground.
+
+    Args:
+        pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
+        soles: by leg, with (F,) how far the foot is down, 0 to 1.
+        times: (F,) seconds.
+        ground: heights (F,) below points (F, 3) of a leg; NaN where there is none.
+    """
+    soles = {name: each for name, each in soles.items() if each[0].beyond}
+    rotations, translations = pose
+    if not soles:
+        return rotations
+    lying = rotations
+    for sole, weights in soles.values():
+        lying = sole.straight(target, lying, weights)
+    heads, world = target.world(lying, translations)
+    for name, (sole, weights) in soles.items():
+        gaps = np.array([end[:, 2] - ground(name, end) for end in sole.ends(heads, world)])
+        deep = (gaps < -DEEP * max(float(np.linalg.norm(sole.heel)), sole.height)).any(axis=0)
+        more = smooth_envelope(np.asarray(deep, np.float64), times, AROUND)
+        rotations = sole.straight(target, rotations, np.maximum(weights, more))
+    return rotations
 
 
 def heel_from_ball(ankle: Array, ground: float, leg: float) -> Array:
@@ -168,6 +236,25 @@ def _toes(foot: Array, tail: Array) -> Array:
     if size > 0.0 and AHEAD * float(np.linalg.norm(tail)) * size <= along <= size * size:
         return tail * (1.0, 1.0, 0.0)
     return TOES * ahead
+
+
+def _farther(foot: Array, ahead: Array, places: Array) -> Array:
+    """(3,) along the ground, from the ball to the end of the toes, or to the place (k, 3) farthest ahead.
+
+    Toes of several bones end with the last.
+    """
+    line = foot[:2] / max(float(np.linalg.norm(foot[:2])), 1e-12)
+    for place in places * (1.0, 1.0, 0.0):
+        along = float(place[:2] @ line)
+        if along > float(ahead[:2] @ line) and along >= AHEAD * float(np.linalg.norm(place)):
+            ahead = place
+    return ahead
+
+
+def _hanging(target: TargetFigure, j: int, rotation: Array) -> Array:
+    """(k, 3) from a joint turned as (4,) to what hangs on it and is no joint, world metres."""
+    points = target.hanging.get(target.skeleton.joints[j].name)
+    return np.zeros((0, 3)) if points is None else target.scale * turned(rotation, points)
 
 
 def _front(target: TargetFigure, limb: Limb) -> Array | None:
@@ -385,7 +472,8 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
 
     Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
     Those of a foot that lies on its side or on its instep, as of a body that has fallen, keep their own
-    motion: see `LIES` and `OVER`.
+    motion: see `LIES` and `OVER`. Both hold in each frame: a foot may come up from its instep while it is
+    down.
 
     Args:
         toes: (F, 4) as they move freely, world.
@@ -409,10 +497,9 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         sines = batch.length(arcs[:, 1:], -1)
         angles = 2.0 * batch.arctan2(sines, arcs[:, 0])
         turn = arcs[:, 1:] * (angles / np.maximum(sines, 1e-12))[:, None]
-        side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
-        turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
-        over = float(angles[first - start : last + 1 - start].mean())
-        turn *= np.clip((OVER[1] - over) / (OVER[1] - OVER[0]), 0.0, 1.0)
+        side = np.abs(turned(feet[near], sole.across)[:, 2])
+        for tilt, (whole, none) in ((side, LIES), (angles, OVER)):
+            turn *= np.clip((none - tilt) / (none - whole), 0.0, 1.0)[:, None]
         vectors[first : last + 1] = turn[first - start : last + 1 - start]
         before = float(times[first] - times[phases[k - 1].last]) if k else math.inf
         after = float(times[phases[k + 1].first] - times[last]) if k + 1 < len(phases) else math.inf
@@ -461,9 +548,13 @@ def foot_path(
         feet = raised_ahead(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
         arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
-        toes = flat_toes(toes, feet, sole, contacts, blend)
         # A ball below its height on the ground is lifted in the end, and the toes with it.
-        angles = missing_turn(toes, sole.toe, ahead, np.minimum(ground - heights, -sole.height))
+        floor = np.minimum(ground - heights, -sole.height)
+        most = missing_turn(toes, sole.toe, ahead, floor) + _rise(toes, sole.toe, ahead)
+        toes = flat_toes(toes, feet, sole, contacts, blend)
+        # What laid them flat counts: both together turn them no farther than they would go up by themselves.
+        most = np.maximum(0.0, most - _rise(toes, sole.toe, ahead))
+        angles = np.minimum(missing_turn(toes, sole.toe, ahead, floor), most)
         free = (1.0 - borne) * smooth_envelope(angles, contacts.times, 0.5 * blend)
         toes = raised_ahead(toes, ahead, np.maximum(angles, free))
         arms[SolePart.TOES] = turned(toes, sole.toe)
@@ -541,12 +632,17 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
         ground: (F,) height of the ground over the centre.
     """
     ways = turned(rotations, point)
-    along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
-    size = np.maximum(np.hypot(along, rise), 1e-12)
-    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), batch.arctan2(rise, along)
+    size = np.maximum(np.hypot(batch.dot(ways, ahead, -1), ways[:, 2]), 1e-12)
+    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), _rise(rotations, point, ahead)
     down = -0.5 * np.pi
     missing = np.maximum(0.0, wanted - np.maximum(present, down))
     return np.asarray(missing * np.minimum(1.0, 2.0 - present / down))
+
+
+def _rise(rotations: Array, point: Array, ahead: Array) -> Array:
+    """(F,) radians above level, seen along the axis across `ahead`, of a point; see `missing_turn`."""
+    ways = turned(rotations, point)
+    return batch.arctan2(ways[:, 2], batch.dot(ways, ahead, -1))
 
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:

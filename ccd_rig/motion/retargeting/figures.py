@@ -42,6 +42,7 @@ class Limb:
     girdle: str = ""  # pair of legs, such as "front"; empty for the legs at the hips
     is_right: bool = False  # whether it is on the right, for weights that differ by side
     bends: tuple[str, ...] = ()  # joints between these that bend too, as of a spider's leg
+    toes: tuple[str, ...] = ()  # bones of the toes beyond the tip, from it on; they need not be joints
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -176,6 +177,8 @@ class TargetFigure:
     shift: Array = field(default_factory=lambda: np.zeros(3))  # (3,) world position of the model's origin
     scale: float = 1.0  # metres per unit of the model
     ground: float = 0.0  # height of the ground on which the reference pose stands, world metres
+    # By joint, (k, 3) points at rest of bones that hang on it and are no joints, in its frame, model units.
+    hanging: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
     def at_rest(cls, skeleton: Skeleton) -> TargetFigure:

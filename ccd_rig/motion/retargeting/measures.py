@@ -223,6 +223,7 @@ def _depths(figures: Figures, made: RetargetResult, heads: Array, rotations: Arr
         sole, path = Sole.of(target, leg), made.feet[leg.name]
         foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
         points = sole.points(rotations[:, foot], rotations[:, tip] if leg.tip else None)
+        points += [end - heads[:, tip] for end in sole.ends(heads, rotations)]
         if made.ground is not None:
             above.append(_above(made.ground, points, heads[:, tip], path, limb_length(target, leg)))
             continue

@@ -84,11 +84,17 @@ class WalkLeg:
         """A leg as in the reference pose.
 
         A leg without a ball stands on the lower end of its last bone, and so does one whose toes stand on
-        end: they are its last link then. Figures on more than four legs have no soles, but ends.
+        end: they are its last link then, and its toes begin with the next bone, if there is one. Figures on
+        more than four legs have no soles, but ends.
         """
         heads, rotations = target.reference
         if limb.tip and _stands_on_end(target, limb.tip):
-            limb = replace(limb, end=limb.tip, tip="", bends=(*limb.bends, limb.end))
+            joints = {joint.name for joint in target.skeleton.joints}
+            tip = next((name for name in limb.toes if name in joints), "")
+            if tip and _stands_on_end(target, tip):
+                tip = ""
+            toes = limb.toes[limb.toes.index(tip) + 1 :] if tip else ()
+            limb = replace(limb, end=limb.tip, tip=tip, bends=(*limb.bends, limb.end), toes=toes)
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
         chain = names[names.index(limb.upper) :]
@@ -310,8 +316,9 @@ def _walked(
     if speed < SLOWEST * size:
         raise InvalidInput(
             lambda metres: (
-                f"the cycle goes nowhere: {metres * speed:.3g} m/s over the ground; choose a motion that "
-                "walks, in place or along the ground, or the frames of one period alone"
+                f"the cycle goes nowhere: {metres * speed:.3g} m/s over the ground, on which its feet stay "
+                "or go ahead as far as back; choose a motion that walks, in place or along the ground, or "
+                "the frames of one period alone"
             )
         )
     yaw_turn = batch.axis_rotation(UP, -batch.arctan2(velocity[1], velocity[0]))
@@ -359,6 +366,7 @@ def _walked(
         spans[name] = period_spans
     if not any(spans.values()):
         raise InvalidInput("no foot is ever down in the cycle: choose a motion that walks")
+    _require_steps(balls, spans, speed * count * step)
     if still.any():
         speed = _speed(balls, spans, step, speed)
     low = [
@@ -377,6 +385,31 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def _require_steps(
+    balls: Mapping[str, Array], spans: Mapping[str, Sequence[tuple[int, int]]], way: float
+) -> None:
+    """Raise InvalidInput if every foot goes farther there and back in a step than the figure goes ahead.
+
+    A foot that stands goes back as far as the figure goes ahead meanwhile, and that is less than in a step.
+
+    Args:
+        balls: by leg (K, 3) of the cycle's frame.
+        spans: by leg, first and last row of its stances.
+        way: metres of the figure in the period.
+    """
+    parts = {name: np.ptp(balls[name][:, 0]) * len(each) / way for name, each in spans.items() if each}
+    name = min(parts, key=lambda each: parts[each])
+    if parts[name] > 1.0:
+        far, ahead = (float(each) / len(spans[name]) for each in (parts[name] * way, way))
+        raise InvalidInput(
+            lambda metres: (
+                f"the motion does not walk: in a step the figure goes {metres * ahead:.2g} m, and its feet "
+                f"{metres * far:.2g} m or more there and back; choose a motion that walks, or the frames of "
+                "one period alone"
+            )
+        )
 
 
 def _is_endless(phases: Sequence[Phase], count: int) -> bool:

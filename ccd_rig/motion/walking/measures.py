@@ -79,7 +79,7 @@ def walk_measures(
                 still, _ = ground.carried(balls[rows[0]], int(rows[0]), rows)
                 off = batch.length((balls[rows] - still)[:, :2], -1)
                 slides.append(float(off.max()))
-        above, lowest = _above(cycle, leg, ground, plan, balls, rotations)
+        above, lowest = _above(cycle, leg, ground, plan, balls, (heads, rotations))
         depths.append(-float(above.min()))
         down = foot.down >= 0
         floats.append(float(lowest[down].max(initial=0.0)))
@@ -122,13 +122,15 @@ def _walked(cycle: Cycle) -> tuple[Array, Array]:
 
 
 def _above(
-    cycle: Cycle, leg: WalkLeg, ground: Ground, plan: WalkPlan, balls: Array, rotations: Array
+    cycle: Cycle, leg: WalkLeg, ground: Ground, plan: WalkPlan, balls: Array, played: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     """(points, F) how far points of a sole are above the ground, and (F,) how far the sole is; infinite where
     there is none. On an edge it may rest on a part of the toes between these points."""
+    rotations = played[1]
     foot = rotations[:, cycle.target.index(leg.limb.end)]
     toes = rotations[:, cycle.target.index(leg.limb.tip)] if leg.limb.tip else None
     points, rows = leg.sole_points(foot, toes), np.arange(len(balls))
+    points = [*(end - balls for end in leg.sole.ends(*played)), *points]
     count = len(points)
     if toes is not None and leg.sole.toe is not None:
         under = leg.sole.height * UP

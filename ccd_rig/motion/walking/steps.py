@@ -54,6 +54,7 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
+from .folding import folded_leg
 from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
 from .timeline import Timeline
 
@@ -633,7 +634,7 @@ def swing_base(
     return best[1]
 
 
-def _borne(down: Indices, times: Array, blend: float) -> Array:
+def borne(down: Indices, times: Array, blend: float) -> Array:
     """(F,) 1 where a foot is down, 0 farther than `blend` seconds from there, smooth between."""
     rows = np.flatnonzero(down >= 0)
     if not len(rows):
@@ -765,7 +766,7 @@ def _clear_toes(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
     missing = np.zeros(len(is_air))
     over = _over(course, plan, along, toes, deep)
     missing[deep] = _met(over, toes.size[deep], toes.rise[deep], 0.0) - toes.rise[deep]
-    raised = (1.0 - _borne(plan.down, times, BLEND)) * smooth_envelope(missing, times, ROLLING)
+    raised = (1.0 - borne(plan.down, times, BLEND)) * smooth_envelope(missing, times, ROLLING)
     return raised_ahead(plan.toes, toes.ahead, np.maximum(raised, missing))
 
 
@@ -850,8 +851,9 @@ def _swung(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array, A
 
     In the frame of the hips the line of the leg, by its angles from straight down and by the logarithm of its
     length, is that of the cycle with what goes over from one footfall to the next. What the foot on its way
-    over the ground is off that is added for the most part, the less the farther it is (`FAITHFUL`). The foot
-    is turned alike. Then it is lifted over the ground.
+    over the ground is off that is added for the most part, the less the farther it is (`FAITHFUL`). Against
+    its lower leg the foot is turned as in the cycle, with what goes over: it would make up for the leg else,
+    in the frames in which the cycle turns it fastest. Then it is lifted over the ground.
 
     Args:
         joints: (F, n, 3) heads and (F, n, 4) rotations with the legs of the cycle, world.
@@ -870,10 +872,12 @@ def _swung(course: _Course, leg: WalkLeg, plan: FootPlan, joints: tuple[Array, A
     led = usual + over + FAITHFUL * added
     far = np.minimum(np.exp(led[:, :1]), course.reach[limb.name][:, None])
     lines = turned(body, far * turned(_exponential(led[:, 1:]), np.broadcast_to(down, (len(led), 3))))
-    usual_turns = product(back, foot)
-    turns = product(product(back, plan.feet), inverse(usual_turns))
-    turns = batch.slerp(_turned_over(plan, turns), turns, np.full(len(turns), FAITHFUL), -1)
-    feet = np.where(is_air, product(body, product(turns, usual_turns)), plan.feet)
+    led_leg = folded_leg(target, limb, heads, world, np.where(is_air, lines, plan.ankles(leg) - start))
+    lower, led_lower = [*led_leg.items()][-1]
+    usual_turns = product(inverse(world[:, target.index(lower)]), foot)
+    turns = product(product(inverse(led_lower), plan.feet), inverse(usual_turns))
+    turns = _turned_over(plan, turns)
+    feet = np.where(is_air, product(led_lower, product(turns, usual_turns)), plan.feet)
     balls = np.where(is_air, start + lines + turned(feet, sole.ball), plan.balls)
     toes = plan.toes
     if toes is not None:
@@ -971,7 +975,7 @@ def _lifted(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> Foot
     foot = course.cycle.feet[leg.limb.name]
     low = np.min([point[:, 2] for point in leg.sole_points(foot.feet, foot.toes)], axis=0)
     usual = sampled((foot.balls[:, 2] + sole.height + low)[:, None], course.time.phases / course.cycle.step)
-    free = 1.0 - _borne(plan.down, times, BLEND)
+    free = 1.0 - borne(plan.down, times, BLEND)
     clear = free * course.time.shares * usual[:, 0]
     needed = clearing(np.array(heights), above, clear, course.settings.clearance * course.cycle.leg)
     lift = smooth_envelope(np.maximum(0.0, needed) * is_air, times, BLEND)
@@ -1004,7 +1008,7 @@ def _weights(course: _Course, leg: WalkLeg, plan: FootPlan) -> Array:
     foot, hip = (course.cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))
     shortest_line = float(batch.length(heads[:, foot] - heads[:, hip], -1).min())
     part = float(batch.smooth_step(np.array(shortest_line / leg.length)))
-    return np.asarray(part + (1.0 - part) * _borne(plan.down, course.time.times, BLEND))
+    return np.asarray(part + (1.0 - part) * borne(plan.down, course.time.times, BLEND))
 
 
 def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> FootPlan:
@@ -1014,8 +1018,8 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
     under = course.profile.height(course.along)
     for i, fall in enumerate(plan.footfalls):
         under[plan.down == i] = fall.place[2]
-    borne = _borne(plan.down, course.time.times, BLEND)
-    path = FootPath(plan.ankles(leg), plan.feet, plan.toes, borne, borne, under)
+    bears = borne(plan.down, course.time.times, BLEND)
+    path = FootPath(plan.ankles(leg), plan.feet, plan.toes, bears, bears, under)
     reach = course.reach[leg.limb.name]
     path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
     angles = batch.angles_between(path.feet, plan.feet, -1)

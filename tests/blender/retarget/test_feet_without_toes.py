@@ -75,3 +75,19 @@ def test_a_foot_whose_tail_leads_nowhere_has_no_end(ext, source, target):
         ends[name] = sole.Sole.of(figure, joints.legs[0]).front
     assert ends["level"] is None and ends["down"] is None
     assert np.linalg.norm(ends["true"]) == pytest.approx(np.hypot(0.2, 0.08), abs=0.01)
+
+
+def test_toes_of_several_bones_stay_above_the_ground_to_their_end(source, target):
+    """A bone that goes on from the toes and follows nothing, as exporters write, and as animals have."""
+    with rigs.edit_bones(target) as bones:
+        for side in "LR":
+            toe = bones[f"toe.{side}"]
+            end = bones.new(f"end.{side}")
+            end.head, end.tail = toe.tail, toe.tail + 1.5 * (toe.tail - toe.head)
+            end.parent, end.use_connect = toe, True
+    without_toes(source)
+    run(target)
+    ends = ("end.L", "end.R")
+    rest = min((target.matrix_world @ target.data.bones[name].tail_local).z for name in ends)
+    assert lowest(target, ends) > min(rest, 0.0) - 1e-3
+    assert "0.0 mm below it" in target.ccd_rig.retarget.report

@@ -46,6 +46,7 @@ def controlled(rig):
         (lambda rig: walks.hung_beside(rig, False), 0.005),
         (lambda rig: controlled(walks.hung_beside(rig, False)), 0.005),
         (walks.stood_on, 1e-4),
+        (lambda rig: controlled(walks.stood_on(rig)), 1e-4),
     ],
 )
 def test_a_figure_whose_hips_do_not_carry_it_goes_along_as_a_whole(source, built, off):

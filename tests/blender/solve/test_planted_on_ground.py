@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -478,3 +479,26 @@ def test_a_leg_that_something_else_moves_is_not_lifted(bake):
     bake.bake(scene, rig, bake.BakeSettings(1, 12))
     feet = walks.heads(rig, ("foot.L",), range(1, 13))[:, 0]
     assert np.linalg.norm(feet[8:] - target.location, axis=1).max() < SLIP
+
+
+def test_the_sole_of_toes_ends_with_the_last_of_their_bones(ext):
+    """A second bone goes on from the toes, on one foot."""
+    planting = ext.module("ccd_rig.blender.solve.planting")
+    rig = rigs.armature(rigs.biped())
+    with rigs.edit_bones(rig) as bones:
+        toe, end = bones["toe.L"], bones.new("end.L")
+        end.head, end.tail = toe.tail, toe.tail + 1.5 * (toe.tail - toe.head)
+        end.parent, end.use_connect = toe, True
+    fars = {}
+    for side in "LR":
+        row = SimpleNamespace(tip=f"toe.{side}", chain_length=4)
+        sole = planting.sole_of(rig, row, "hips", rig.matrix_world, 0.0)
+        assert sole.foot == f"foot.{side}"
+        fars[side] = np.linalg.norm(sole.points, axis=1).max()
+    long, short = (
+        rig.data.bones[name].tail_local - rig.data.bones[f"toe.{name[-1]}"].head_local
+        for name in ("end.L", "toe.R")
+    )
+    assert fars["L"] == pytest.approx(long.length, rel=0.05)
+    assert fars["R"] == pytest.approx(short.length, rel=0.2)
+    assert fars["L"] > 2.0 * fars["R"]

@@ -93,8 +93,11 @@ def test_legs_and_spine_that_hang_beside_each_other_walk_together(ext, connected
     assert "carried" not in rig.ccd_rig.walk.report
 
 
-def test_hips_that_are_connected_are_moved_by_the_bone_above(ext):
+@pytest.mark.parametrize("is_controlled", [False, True])
+def test_hips_that_are_connected_are_moved_by_the_bone_above(ext, is_controlled):
     rig = walks.stood_on(walks.familiar(walks.walk(ext)))
+    if is_controlled:
+        rig.pose.bones["CC_Base_Head"].constraints.new("LIMIT_ROTATION")
     same_walk(walks.familiar(walks.walk(ext)), rig, 1e-4)
     assert rig.pose.bones["mast"].rotation_quaternion == Quaternion()
 

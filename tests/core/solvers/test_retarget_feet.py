@@ -12,10 +12,12 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.limits.shapes import BatchLimits, Hinge
+from ccd_rig.maths import batch
 from ccd_rig.motion.contacts import LEVEL, Phase
 from ccd_rig.motion.retargeting import feet, stances
 from ccd_rig.motion.retargeting.feet import (
     MOST_ROLL,
+    OVER,
     Contacts,
     FootPath,
     Hold,
@@ -236,6 +238,40 @@ def test_frames_beside_a_contact_do_not_tell_that_a_foot_lies_on_its_instep():
     contacts = Contacts([Phase(15, 16)], np.arange(31) / 24.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
     made = turned(feet.flat_toes(over, over, PAW, contacts, 0.15), PAW.toe)
     np.testing.assert_allclose(made[15:17], np.tile(PAW.toe, (2, 1)), atol=1e-9)
+
+
+def gets_up(tilts, phases):
+    """Bends (F,) of toes against their foot, and turns (F - 1,) of both from frame to frame, of a foot
+    tilted ahead by degrees (F,) whose own toes go with it; 30 fps."""
+    feet_, times = pitched(-np.radians(tilts)), np.arange(len(tilts)) / 30.0
+    heights = np.zeros(len(phases))
+    contacts = Contacts([Phase(*each) for each in phases], times, np.zeros(3), heights, 0.0, 0.1)
+    path = foot_path((0.0, 0.0, 0.02) - turned(feet_, PAW.ball), (feet_, feet_), PAW, contacts, 0.15)
+    return (
+        batch.angles_between(path.toes, path.feet, -1),
+        batch.angles_between(path.toes[1:], path.toes[:-1], -1),
+        batch.angles_between(feet_[1:], feet_[:-1], -1),
+    )
+
+
+def test_toes_are_never_bent_farther_than_where_they_still_lie_flat():
+    """A body that lay prone gets up, its foot on its instep first: what counts is how it is tilted now."""
+    bends, turns, own = gets_up(np.interp(np.arange(60), (0, 9, 45), (150.0, 150.0, 60.0)), [(9, 59)])
+    assert np.degrees(bends.max()) < 101.0
+    assert bends[50] == pytest.approx(math.radians(60.0), abs=1e-6)  # and then they do
+    gain = 1.0 + OVER[1] / (OVER[1] - OVER[0])
+    assert turns.max() < gain * own.max()
+
+
+def test_toes_of_a_foot_behind_a_kneeling_body_do_not_flick_between_contacts():
+    """Two contacts five frames apart, the foot tilted by more than toes bend in the first and at the
+    beginning of the second; faster than foot and fade they do not turn."""
+    tilts = np.interp(np.arange(50), (0, 4, 9, 20, 49), (140.0, 137.0, 124.0, 108.0, 80.0))
+    bends, turns, own = gets_up(tilts, [(0, 3), (9, 49)])
+    assert np.degrees(bends.max()) < 101.0
+    fade = 1.5 * bends[9] / 6.0  # what a smooth step over these frames turns in one at most
+    assert turns[3:9].max() < fade + 2.0 * own[3:9].max()
+    assert np.degrees(bends[:9].max()) < 60.0
 
 
 def test_a_foot_that_stands_on_its_toes_may_lie_down():

@@ -94,7 +94,8 @@ def test_toes_of_a_ball_right_below_its_ankle_lead_nowhere():
         index=("thigh", "shin", "foot", "toe").index,
         ground=0.0,
         scale=1.0,
-        skeleton=SimpleNamespace(joints=[SimpleNamespace(length=0.125)] * 4),
+        skeleton=SimpleNamespace(joints=[SimpleNamespace(length=0.125, name="")] * 4),
+        hanging={},
     )
     sole = feet.Sole.of(target, Limb("left leg", "thigh", "shin", "foot", "toe"))
     assert turned(np.array(ahead), sole.toe) == pytest.approx((0.0, 0.0, -0.03125))

@@ -16,7 +16,7 @@ from mathutils import Vector
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
 from ccd_rig.motion.ground import GroundBlock, LevelGround, MovingGround, TriangleGround
-from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, inverse, product, turned
 from ccd_rig.motion.settings import WalkSettings
 from ccd_rig.motion.walking.cycle import (
     cycle_of,
@@ -114,6 +114,47 @@ def planted(result, heads, side):
     plan = result.plan.feet["left leg" if side == "L" else "right leg"]
     balls = heads[:, FIGURE.index(f"toe.{side}")]
     return [balls[plan.down == k] for k in range(len(plan.footfalls)) if (plan.down == k).any()]
+
+
+def test_feet_that_go_ahead_as_far_as_back_where_they_are_low_walk_nowhere():
+    """In place and both at once, as of a body that falls or swims. One that hops lifts them meanwhile."""
+    together = {"left leg": 0.0, "right leg": 0.0}
+    swaying = gait(FIGURE, MAP, together, duty=0.5, lift=0.002)
+    with pytest.raises(InvalidInput, match="stay or go ahead as far as back"):
+        cycle_of(MAP, FIGURE, swaying, SETTINGS.thresholds)
+    hopping = gait(FIGURE, MAP, together, duty=0.5, lift=0.2)
+    assert cycle_of(MAP, FIGURE, hopping, SETTINGS.thresholds).speed > 0.5
+
+
+def test_feet_that_go_farther_than_the_figure_do_not_walk():
+    """They go 0.6 m there and back in a period, in which it goes a metre, or less than they do."""
+    walking = gait(FIGURE, MAP, STARTS)
+    for travel in (1.0, 0.5):
+        heads = walking.heads.copy()
+        heads[:, :, 1] -= travel * np.arange(len(heads))[:, None] / (len(heads) - 1)
+        source = dataclasses.replace(walking, heads=heads)
+        if travel == 1.0:
+            assert cycle_of(MAP, FIGURE, source, SETTINGS.thresholds).speed == pytest.approx(30.0 / 32.0)
+            continue
+        with pytest.raises(InvalidInput, match=r"figure goes 0\.5 m, and its feet 0\.6\d m or more"):
+            cycle_of(MAP, FIGURE, source, SETTINGS.thresholds)
+
+
+@pytest.mark.parametrize("rise", [0.18, -0.18])
+def test_a_foot_in_the_air_turns_against_its_lower_leg_as_in_the_cycle(cycle, rise):
+    """On stairs its leg folds as it does not in the cycle. Where a foot stands, it is off by what it must."""
+    result, _, world = walked(cycle, AHEAD, stairs(rise), fit=True)
+    _, usual = cycle.joints
+    usual = sampled(usual, result.plan.phases / cycle.step)
+    for leg in cycle.legs:
+        shin, foot = FIGURE.index(leg.limb.middle), FIGURE.index(leg.limb.end)
+        turns = [product(inverse(each[:, shin]), each[:, foot]) for each in (world, usual)]
+        off = batch.angles_between(*turns, -1)
+        edges = np.flatnonzero(np.diff((result.plan.feet[leg.limb.name].down < 0).astype(int)))
+        for last, before in edges.reshape(-1, 2):  # of a stance, and before the next
+            third = (before - last) // 3
+            middle = off[last + 1 + third : before + 1 - third]
+            assert middle.max() < max(off[last], off[before + 1]) + math.radians(1.0)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
