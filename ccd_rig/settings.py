@@ -28,7 +28,8 @@ class Sweep(enum.Enum):
     ROOT_TO_TIP = "ROOT_TO_TIP"
     """Parents before children: the motion spreads over the whole chain (Kenwright 2012, listing 2)."""
     ALTERNATING = "ALTERNATING"
-    """Tip to root and root to tip by turns."""
+    """Tip to root and root to tip by turns: the slowest near a target. A pass leaves the product of the
+    cosines between neighbours' lines to the effector; others gain that between root and tip too."""
     BOUNCE_TIP = "BOUNCE_TIP"
     """From the tip one joint further each time, and back to the tip (Kenwright 2012, listing 3)."""
     BOUNCE_ROOT = "BOUNCE_ROOT"

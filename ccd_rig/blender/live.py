@@ -189,6 +189,13 @@ class Preview:
         self.set_up = self.sample = self.solved = None
         self.ground = PresentGround()
 
+    def is_current(self) -> bool:
+        """Whether its set-up was not edited since it was checked."""
+        try:
+            return self.set_up is not None and self.set_up.is_current()
+        except ReferenceError:  # an object of the set-up was deleted
+            return False
+
     @property
     def outcomes(self) -> dict[int, Outcome]:
         """{index of a constraint with influence: how it ended in the shown pose}."""
@@ -389,6 +396,22 @@ def show_edit(armature_object: bpy.types.Object) -> None:
 # --- updates ------------------------------------------------------------------------------------------------
 
 
+@_EVALUATIONS.on("depsgraph_update_pre", "frame_change_pre")
+def let_go(scene: bpy.types.Scene, *_depsgraph: object) -> None:
+    """Switch off the clamps of edited set-ups before an evaluation.
+
+    A chain whose constraint went, or that became shorter, leaves clamps below other chains. They would be
+    solved where these clamps hold them.
+    """
+    if clamps.is_suspended():
+        return
+    for armature_object in _armatures(scene.objects):
+        preview = _previews.get(armature_object.session_uid)
+        if preview is not None and preview.shown and not preview.is_current():
+            preview.forget()
+            clamps.show(armature_object, {}, preview.shown)
+
+
 @_EVALUATIONS.on("depsgraph_update_post", "frame_change_post")
 def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Update the previews of a scene after an evaluation or frame change."""
@@ -560,7 +583,9 @@ def end_copies(
     """Switch Live off for copies of live armatures, and for armatures from other files.
 
     No handler is called when Blender writes single data-blocks (`bpy.data.libraries.write`), clamps included.
-    Clamps of linked armatures are removed in memory, whenever their library is read.
+    Clamps of linked armatures are removed in memory, whenever their library is read. A target that files do
+    not keep (`ID.is_runtime_data`), without which a clamp does nothing, is no cure: from Blender 4.5 on it is
+    written along.
     """
     on = armature_data.switched_on
     for rig in armatures:

@@ -311,8 +311,8 @@ def solve_motion(
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
             most = most_raise * smoothness
-            turned, sudden = yield from _sweep(frames, motion, smoothness, most)
-            sudden &= motion.statuses == 0
+            turned = yield from _sweep(frames, motion, smoothness, most)
+            sudden = _jumps(frames, turned, motion.statuses == 0)
             if most_raise > 1.0 and sudden.any():
                 before = motion.rotations.copy()
                 yield from _take_best_path(frames, motion, turned, sudden, most, True)
@@ -636,13 +636,15 @@ def _cheapest(
 
 def _sweep(
     frames: Frames, motion: Solved, smoothness: float, most: float, replaced: Mask | None = None
-) -> Generator[int, None, tuple[Array, Mask]]:
+) -> Generator[int, None, Array]:
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
     The range around a turn grows as far as it has to; all other frames stay. Where a turn between frames that
     meet their goals stays sudden, the smoothness around it is raised up to `most`. Stretches of frames that
-    still jump then, or depart by more than that is worth, keep the poses from before. A stretch is swept
-    again only when it has changed itself: what it gets does not depend on other turns of the motion.
+    still jump then, or depart by more than that is worth, keep the poses from before. No smoothness helps
+    where a chain stretches to a target that leaves its reach: its bend falls with the square root of what is
+    left. A stretch is swept again only when it has changed itself: what it gets does not depend on other
+    turns of the motion.
 
     Args:
         frames: base poses and goals.
@@ -652,7 +654,7 @@ def _sweep(
         replaced: (F,) frames near which turns count; None: all turns.
 
     Returns:
-        (F, M, 4) the departures of the motion, and (F,) where it jumps.
+        (F, M, 4) the departures of the motion.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
@@ -668,7 +670,7 @@ def _sweep(
         around = _widened(frames, here, ROOM)
         changed = around & ~near
         if not changed.any():
-            raised = here & (motion.statuses == 0) & (weights < most)
+            raised = here & (weights < most) & _jumps(frames, turned, motion.statuses == 0)
             if not raised.any():
                 break
             changed = around = _widened(frames, raised, ROOM)
@@ -680,9 +682,9 @@ def _sweep(
             within[rows] = changed[rows].any()
         yield from _relax(frames, motion, turned, _widened(frames, changed, 1) & within, within, weights)
     if unraised is not None:
-        _undo_where_no_better(frames, motion, turned, unraised, sudden, most)
-        sudden = _jumps(frames, turned)
-    return turned, sudden
+        met = motion.statuses == 0
+        _undo_where_no_better(frames, motion, turned, unraised, _jumps(frames, turned, met), most)
+    return turned
 
 
 def _undo_where_no_better(
@@ -797,10 +799,16 @@ def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
     return np.asarray((new.statuses != 0) & ((old.statuses == 0) | farther.any(1)))
 
 
-def _jumps(frames: Frames, turned: Array) -> Mask:
-    """(F,) whether a joint's departure changes more at a frame than the targets explain."""
+def _jumps(frames: Frames, turned: Array, among: Mask | None = None) -> Mask:
+    """(F,) whether a joint's departure changes more at a frame than the targets explain.
+
+    With `among`, (F,), only between frames of these.
+    """
     sudden_frames = np.zeros(len(turned), np.bool_)
-    rows = np.flatnonzero((frames.before >= 0) & (frames.after >= 0))
+    inner = (frames.before >= 0) & (frames.after >= 0)
+    if among is not None:
+        inner &= among & among[frames.before] & among[frames.after]
+    rows = np.flatnonzero(inner)
     before, after = frames.before[rows], frames.after[rows]
     both = frames.moves[before] & frames.moves[rows] & frames.moves[after]
     changes = np.where(both, _changes(turned, before, rows, after), 0.0).max(axis=1, initial=0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rigs
 from goal_arms import FRAMES, PLACES, PLAYED, SOLVE, TURNED, apart, arm, distance, played, world_axes
-from mathutils import Euler, Matrix, Quaternion
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 # --- rotation -----------------------------------------------------------------------------------------------
 
@@ -154,6 +154,21 @@ def test_the_hand_that_is_served_first_keeps_its_target(bake, first):
         row.priority = 0
     shared = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert all(row.residual > 0.02 for row in shared.entries)  # they meet halfway
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 1), (1, 1), (1, 2)])
+def test_a_pole_comes_after_targets_of_its_priority_and_before_those_of_the_next(bake, first, second):
+    """An arm whose pole and whose elbow's own target are on opposite sides."""
+    rig = rigs.chain(2, 1.0)
+    target, pole = rigs.empty("Target", (0.0, 0.0, 1.4)), rigs.empty("Pole", (5.0, 0.0, 0.7))
+    rigs.reach(rig, "bone_1", target, "Hand", pole_target=pole, priority=first)
+    elbow = rigs.empty("Elbow", (0.0, 0.71, 0.7))
+    rigs.reach(rig, "bone_0", elbow, "Elbow", chain_length=1, priority=second)
+    rigs.update()
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    tail = next(played(rig, (1,)))[1].pose.bones["bone_0"].tail
+    wanted = (0.714, 0.0, 0.7) if second > first else (0.0, 0.714, 0.7)
+    assert (tail - Vector(wanted)).length < 0.02
 
 
 @pytest.mark.parametrize("bones", [0, 3])

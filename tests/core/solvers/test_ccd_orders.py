@@ -220,6 +220,43 @@ def test_alternating_goes_back_from_the_root() -> None:
         assert (tail(skeleton, result.pose) - tail(skeleton, poses[-1])).length <= 50.0 * FLOAT32
 
 
+@pytest.mark.parametrize("seeds", few_and_all(5, 40))
+def test_what_a_pass_leaves_of_a_small_error(seeds: range) -> None:
+    """The step of a free joint leaves the part of the error along its arm, from its head to the effector.
+
+    Passes in one direction leave the product of the cosines between the arms of neighbours, round the chain.
+    Passes by turns leave it without the cosine between the arms of root and tip: never less.
+    """
+    compared = 0
+    for seed in seeds:
+        rng = random.Random(seed)
+        skeleton = straight(rng.randrange(2, 5))
+        start = legal_pose(skeleton, rng)
+        end = tail(skeleton, start)
+        heads = [frame.translation for frame in forward_kinematics(skeleton, start)]
+        arms = [(end - head).normalized() for head in heads]
+        chain = math.prod(abs(a.dot(b)) for a, b in itertools.pairwise(arms))
+        ends = abs(arms[0].dot(arms[-1]))
+        if chain * ends < 0.05 or min((end - head).length for head in heads) < 0.3:
+            continue
+        target = end + 1e-4 * Vector([rng.gauss(0.0, 1.0) for _ in "xyz"]).normalized()
+        goal = PositionGoal(tip(skeleton), target)
+        for sweep, left in (
+            (Sweep.TIP_TO_ROOT, chain * ends),
+            (Sweep.ROOT_TO_TIP, chain * ends),
+            (Sweep.ALTERNATING, chain),
+        ):
+            fields = {"sweep": sweep, "step_fraction": 1.0, "position_tolerance": 1e-9}
+            after = [
+                solve(skeleton, start, [goal], SolverSettings(**{**ONE_PASS, **fields, "max_iterations": n}))
+                for n in (1, 2)
+            ]
+            first, second = ((tail(skeleton, each.pose) - target).length for each in after)
+            assert second == pytest.approx(left * first, abs=2e-6), (seed, sweep)
+        compared += 1
+    assert compared > 0.3 * len(seeds)
+
+
 def shared(skeleton: Skeleton, way: float, reduction: float, **fields: object) -> SolveResult:
     """One pass of a straight chain whose end is to move a little across."""
     target = (0.0, len(skeleton) - way * way, way)

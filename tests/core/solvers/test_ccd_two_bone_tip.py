@@ -13,7 +13,7 @@ from mathutils import Quaternion, Vector
 from ccd_rig.goals import PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, SwingTwist, violation
 from ccd_rig.maths.rotations import angle_of
-from ccd_rig.settings import Solver, SolverSettings, SolveStatus
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import solve
@@ -96,6 +96,31 @@ def test_joints_of_a_tip_turn_no_further_in_a_step_than_they_may(name):
     assert free > 0.5
     assert slow <= 3.0 * 0.05 + FLOAT32
     assert stiff <= 0.3 * free
+
+
+@pytest.mark.parametrize("sweep", [Sweep.TIP_TO_ROOT, Sweep.BOUNCE_ROOT, Sweep.SMART_BOUNCE])
+def test_joints_of_a_tip_take_no_steps_of_their_own(sweep):
+    """A pass bends the tip by the law of cosines and aims it, turns the rest, then does the first again."""
+    rng = random.Random(5)
+    fields = {"max_iterations": 1, "restarts": 0, "step_fraction": 1.0, "position_tolerance": 1e-6}
+    one_pass = SolverSettings(solver=Solver.CCD, sweep=sweep, **fields)
+    still, compared = {"stiffness": 1.0}, 0
+    for _ in range(30):
+        skeleton = straight(3)
+        start = legal_pose(skeleton, rng)
+        target = tail(skeleton, start) + Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+        if (target - Vector((0.0, 1.0, 0.0))).length < 2.2 or not 0.2 < target.length < 2.8:
+            continue
+        both = PositionGoal("joint2", target, two_bone_tip=True)
+        alone, fixed = PositionGoal("joint2", target), skeleton.replace({"joint0": still})
+        pose = solve(fixed, start, [both], one_pass).pose
+        pose = solve(skeleton.replace({"joint1": still, "joint2": still}), pose, [alone], one_pass).pose
+        pose = solve(fixed, pose, [both], one_pass).pose
+        result = solve(skeleton, start, [both], one_pass).pose
+        for present, expected in zip(result.rotations, pose.rotations, strict=True):
+            assert abs(present.dot(expected)) == pytest.approx(1.0, abs=1e-6)
+        compared += 1
+    assert compared >= 5
 
 
 @pytest.mark.parametrize("name", ["joint2", "joint3"])

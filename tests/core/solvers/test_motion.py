@@ -439,6 +439,31 @@ def test_smoothness_is_raised_where_the_motion_still_jumps(seed: int) -> None:
     assert max(off, default=0.0) < 1e-6
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_smoothness_is_not_raised_where_a_target_leaves_the_reach(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bend of a chain falls with the square root of what is left of its reach: no motion is smoother."""
+    solve, rows = Kind.solve, list[int]()
+
+    def counted(kind: Kind, which: Array, *arguments: Any) -> Solved:
+        rows.extend(which)
+        return solve(kind, which, *arguments)
+
+    monkeypatch.setattr(Kind, "solve", counted)
+    way = np.linspace(0.0, 1.0, 20)[:, None]
+    points = count * ((1.0 - way) * (0.3, 0.6, 0.2) + way * (1.3, 0.7, 0.0))
+    motions, solves = list[Motion](), list[int]()
+    for most_raise in (1.0, module.MOST_RAISE):
+        rows.clear()
+        motions.append(solved(frames_of(chain(count), points), 5.0, most_raise))
+        solves.append(len(rows))
+    met = motions[0].solved.statuses == 0
+    assert met[:3].all() and not met[-3:].any() and largest_turn(motions[0]) > math.degrees(module.JUMP)
+    assert (motions[0].solved.rotations == motions[1].solved.rotations).all()
+    assert solves[0] == solves[1]
+
+
 @pytest.mark.parametrize("seed", [28, 55, 57, 60, 76, 85])
 def test_joints_of_long_chains_share_what_a_quick_target_explains(seed: int) -> None:
     skeleton, points, turns = wandering(seed, range(7, 15))

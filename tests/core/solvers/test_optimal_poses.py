@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 from seeds import few_and_all
 
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, SwingTwist
+from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, Slide, SwingTwist
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -228,3 +228,26 @@ def test_a_hinge_of_a_whole_turn_has_no_end(turn):
         poses.append([Quaternion(z, -first) @ result.pose.rotations[0], *result.pose.rotations[1:]])
     for one, other in zip(*poses, strict=True):
         assert angle_between(one, other) < 1e-3
+
+
+@pytest.mark.parametrize("seed", [40, 58, 60, 62, 74])
+def test_oblique_slides_alone_come_as_near_as_their_ranges_allow(seed: int) -> None:
+    """Joints that only slide: linear least squares in a box, by projected gradients."""
+    rng = random.Random(seed)
+    count = rng.choice((1, 2, 3))
+    joints, axes, bounds = list[Joint](), list[Vector](), list[tuple[float, float]]()
+    for i in range(count):
+        axis = Vector([rng.choice((-1, 1)) * rng.uniform(0.3, 1.0) for _ in "xyz"]).normalized()
+        bounds.append((-rng.uniform(0.2, 1.0), rng.uniform(0.2, 1.0)))
+        axes.append(axis)
+        fields = {"limit": Hinge((1, 0, 0), 0.0, 0.0), "slides": (Slide(axis, *bounds[-1]),)}
+        joints.append(Joint(f"joint{i}", i - 1, (0.0, float(i > 0), 0.0), **fields))
+    target = np.array([rng.gauss(0.0, 0.8), count + rng.gauss(0.0, 0.8), rng.gauss(0.0, 0.8)])
+    ways, (lower, upper) = np.array(axes).T, np.array(bounds).T
+    off, shifts = target - (0.0, float(count), 0.0), np.zeros(count)
+    for _ in range(4000):
+        shifts = np.clip(shifts - 0.3 / count * ways.T @ (ways @ shifts - off), lower, upper)
+    skeleton = Skeleton(joints)
+    goal = PositionGoal(f"joint{count - 1}", target)
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(restarts=0))
+    assert result.errors[0].distance == pytest.approx(np.linalg.norm(ways @ shifts - off), abs=2e-4)
