@@ -77,6 +77,14 @@ def test_nothing_is_left_over(ext, translation):
         assert set(translation._catalogues[locale].texts) - texts == set(), "python3 dev.py languages"
 
 
+def test_the_language_is_looked_at_in_each_file(translation):
+    """Blender tells nobody any more that the language changes, once a file was opened."""
+    present = list(translation._locale)
+    translation._locale[:] = ["xx"]  # of the file before
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert translation._locale == present
+
+
 def test_english_without_a_language(translation):
     assert translation.translated("Choose a pose in the list") == "Choose a pose in the list"
 
