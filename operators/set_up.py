@@ -11,6 +11,7 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender.figures.choices import RANGES, Choices, Group, Ranges
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
@@ -67,16 +68,24 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
     hands: ONCE.boolean("Hands", "A target for each hand", default=True)
     feet: ONCE.boolean(
-        "Feet", "A target for each foot, which also turns it where it has a sole", default=True
+        "Feet",
+        "A target for each foot, which also turns it where it has a sole",
+        default=True,
+        translation_context=CONTEXT,
     )
-    head: ONCE.boolean("Head", "A target for the head, which spine and neck follow", default=True)
+    head: ONCE.boolean(
+        "Head",
+        "A target for the head, which spine and neck follow",
+        default=True,
+        translation_context=CONTEXT,
+    )
     hips: ONCE.boolean(
         "Hips",
         "A target for the bone that carries the figure: it shifts and turns with it. Left out where "
         "that bone is animated",
         default=True,
     )
-    tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
+    tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True, translation_context=CONTEXT)
     trunk: ONCE.boolean("Trunk", "A target for the end of an elephant's trunk", default=True)
     wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
     poles: ONCE.of(Choices, "poles")

@@ -85,6 +85,29 @@ def test_the_language_is_looked_at_in_each_file(translation):
     assert translation._locale == present
 
 
+HOMONYMS = {"Feet", "Head", "Tail", "Extension", "World", "Map", "Cycle", "Twist"}
+"""Labels that mean another thing in Blender's catalogues: units, ends of bones, file names, a link of UVs."""
+
+
+def test_words_with_another_meaning_in_blender_are_ours(ext, translation):
+    """Blender's own translations come first: in Japanese and Chinese, Set Up Figure had the unit for feet."""
+    wrong = []
+    pending = [bpy.types.Operator, bpy.types.PropertyGroup]
+    while pending:
+        each = pending.pop()
+        pending += each.__subclasses__()
+        if not each.__module__.startswith(PACKAGE) or not hasattr(each, "bl_rna"):
+            continue
+        rna = each.bl_rna
+        if issubclass(each, bpy.types.Operator):
+            rna = getattr(bpy.ops.ccd_rig, each.bl_idname.partition(".")[2]).get_rna_type()
+        for prop in rna.properties:
+            shown = {prop.name, *(item.name for item in getattr(prop, "enum_items", ()))}
+            if shown & HOMONYMS and prop.translation_context != translation.CONTEXT:
+                wrong.append(f"{each.__name__}.{prop.identifier}")
+    assert wrong == []
+
+
 def test_english_without_a_language(translation):
     assert translation.translated("Choose a pose in the list") == "Choose a pose in the list"
 
