@@ -7,10 +7,10 @@ from typing import Any
 import bpy
 from mathutils import Vector
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import kind_of
-from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.constraint_values import AXES, AXIS_ITEMS, OFFSET_SPACES
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
