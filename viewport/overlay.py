@@ -99,6 +99,7 @@ def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
     """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command or a handle."""
     from ..ccd_rig.blender.figures.role import read_role
+    from ..ccd_rig.blender.figures.role_words import in_english
     from ..ccd_rig.blender.viewport.sketch import dialog_roles, left_roles
 
     if rig.name in dialog_roles:
@@ -113,7 +114,7 @@ def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str
         return {}
     if rig.name in left_roles:
         return {}
-    roles = {item.name: read_role(item.role) for item in last.properties.roles}
+    roles = {item.name: read_role(in_english(item.role)) for item in last.properties.roles}
     return {name: role for name, role in roles.items() if role is not None}
 
 

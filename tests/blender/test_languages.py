@@ -85,6 +85,29 @@ def test_the_language_is_looked_at_in_each_file(translation):
     assert translation._locale == present
 
 
+@pytest.mark.parametrize(
+    "words", ["left hand", "spine 2", "left wing 3", "1st left leg", "3rd right leg, bone 2", "2nd head", ""]
+)
+def test_roles_are_listed_and_typed_in_the_language(ext, language, words):
+    """The dialog listed English roles beside labels in the language."""
+    bpy.context.preferences.view.use_translate_interface = True
+    module = ext.module("ccd_rig.blender.figures.role_words")
+    shown = module.in_language(words)
+    assert not words or shown != words
+    assert module.in_english(shown) == words
+    assert module.in_english(words) == words, "English is taken as well"
+    assert module.in_english("xyz") == "xyz"
+    assert module.in_english("xyz 2") == "xyz 2"
+
+
+def test_a_role_typed_in_the_language_is_set_up(ext, language):
+    bpy.context.preferences.view.use_translate_interface = True
+    rig = rigs.armature(rigs.biped())
+    words = ext.module("ccd_rig.blender.figures.role_words").in_language("left hand")
+    bpy.ops.ccd_rig.figure_set_up(roles=[{"name": "toe.L", "role": words}, {"name": "foot.L", "role": ""}])
+    assert all(row.tip != "foot.L" for row in rig.ccd_rig.constraints)
+
+
 HOMONYMS = {"Feet", "Head", "Tail", "Extension", "World", "Map", "Cycle", "Twist"}
 """Labels that mean another thing in Blender's catalogues: units, ends of bones, file names, a link of UVs."""
 
