@@ -123,7 +123,8 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
         from ..ccd_rig.blender import live
 
         armature_object = active_rig(context)
-        if armature_object is not None and (words := linked(armature_object)):
+        shown = instanced_rig(context) if armature_object is None else armature_object
+        if shown is not None and (words := linked(shown)):
             draw_words(self.layout, context, words, "LIBRARY_DATA_DIRECT")
         if armature_object is None or not armature_object.ccd_rig.constraints:
             _draw_first_steps(self.layout, context)
@@ -224,6 +225,13 @@ class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
         turned = lines.column()
         turned.active = constraint.rotation != "NONE"
         turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
+
+
+def instanced_rig(context: bpy.types.Context) -> bpy.types.Object | None:
+    """Armature that the active object shows by an instance of its collection; None for none."""
+    shown = None if context.object is None else context.object.instance_collection
+    objects = () if shown is None else shown.all_objects
+    return next((each for each in objects if each.type == "ARMATURE"), None)
 
 
 UNBOXED = -16  # [pixels] what words need beside them without a box, less than with one, at scale 1

@@ -212,6 +212,21 @@ def test_first_steps_are_ticked_one_by_one(ext):
     assert done(ext) == [True, True, True, False]
 
 
+def test_a_linked_character_that_is_an_instance_is_seen(ext, tmp_path):
+    """File > Link gives an empty that shows a collection: the steps only said to select an armature."""
+    rig = linked_rigs.linked(rigs.chain(2), tmp_path)
+    collection = bpy.data.collections.new("Character")
+    collection.objects.link(rig)
+    thing = rigs.empty("Character")
+    panel_module = ext.module("panels.constraints")
+    context = SimpleNamespace(object=thing)
+    assert panel_module.instanced_rig(context) is None
+    thing.instance_type, thing.instance_collection = "COLLECTION", collection
+    assert panel_module.instanced_rig(context) == rig
+    assert "make a library override" in panel_module.linked(rig)
+    assert panel_module.instanced_rig(SimpleNamespace(object=None)) is None
+
+
 class _Layout:
     """Takes what is drawn and keeps its labels."""
 

@@ -28,7 +28,7 @@ def in_english(text: str) -> str:
     """Role in English from words of the interface's language; English words, and those of no role, stay."""
     if not text or read_role(text) is not None:
         return text
-    known = _limbs(translated("left front foot"))
+    known = _limbs(translated(Role(Part.FRONT_FOOT, Side.LEFT).limb()))
     words = " ".join(text.casefold().split())
     if words in known:
         return known[words].words()
