@@ -156,9 +156,9 @@ shows: list[Callable[[bpy.types.Object], None]] = []
 """Callbacks that show the present frame of an armature's retargeting, added by the package `retarget`."""
 
 
-def is_armature(_group: Any, candidate: bpy.types.Object) -> bool:
-    """Whether an object may be the source."""
-    return candidate.type == "ARMATURE"
+def is_armature(group: Any, candidate: bpy.types.Object) -> bool:
+    """Whether an object may be the source: an armature beside the one that the motion goes to."""
+    return candidate.type == "ARMATURE" and candidate != group.id_data
 
 
 def update_source(group: Any, context: bpy.types.Context) -> None:
