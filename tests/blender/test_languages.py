@@ -184,7 +184,7 @@ def test_every_refusal_is_found(rig, tmp_path, translation, case):
 
 
 BAKED = (
-    "0 of 30 frames reached, 25 with targets that give way by up to 0.1705 m; worst 0.5322 m at frame 2 "
+    "0 of 30 frames reached, targets give way in 25 by up to 0.1705 m; worst 0.5322 m at frame 2 "
     "(Hand); "
     "the body helps at frames 1 to 25 (Hand): 'spine' turns by up to 102 degrees, 'hips' is shifted by up to "
     "0.0200 m, Head, Foot up to 0.1705 m off for it; action 'Rig CCD'",
