@@ -62,6 +62,8 @@ ENGLISH = (
     "ccd_rig/blender/limit_sources/joint_ranges.py",
 )
 """Modules without translated texts: the command line and farms are English."""
+FIGURES = ("human", "quadruped", "bird", "two-legged animal", "many-legged animal", "fish", "chain")
+"""Kinds of figures in what a set-up comes to, see `figures.role.Kind`."""
 MORE = (
     *("prepared", "evaluated", "solved", "reduced", "keyed", "measured", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
@@ -69,6 +71,10 @@ MORE = (
     *("knee of the {*limb}", "elbow of the {*limb}"),
     *("slide", "limit", "comfort", "location", "rotation", "scale", "angle", "twist"),
     *("{*first} and {*last}", "{*first} or {*last}", "; ", ". ", ": ", ", "),
+    *(f"{kind}: {{*parts}}" for kind in FIGURES),
+    *(f"{{family}} {kind}: {{*parts}}" for kind in FIGURES),
+    *("{*count} hands", "{*count} feet", "{*count} wings"),
+    *("1st {*limb}", "2nd {*limb}", "3rd {*limb}", "{count}th {*limb}"),
 )
 """Words that become parts of messages as arguments, and separators of sentences and lists."""
 FOR_PROGRAMS = (

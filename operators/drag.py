@@ -80,7 +80,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             return {"CANCELLED"}
         self._mouse = self._at = Vector((event.mouse_region_x, event.mouse_region_y))
         if self.pick and not _select_at(context, self._at):
-            return {"PASS_THROUGH"}
+            return {"CANCELLED"}  # Blender would move the selected bones, off their joints
         if self.pick:
             self.along = place_on(*_ends(context.active_pose_bone), ray_at(context, self._at))
         self._take_selected(context)

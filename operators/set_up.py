@@ -11,6 +11,7 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender.figures.choices import RANGES, Choices, Group, Ranges
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
@@ -67,16 +68,24 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
     hands: ONCE.boolean("Hands", "A target for each hand", default=True)
     feet: ONCE.boolean(
-        "Feet", "A target for each foot, which also turns it where it has a sole", default=True
+        "Feet",
+        "A target for each foot, which also turns it where it has a sole",
+        default=True,
+        translation_context=CONTEXT,
     )
-    head: ONCE.boolean("Head", "A target for the head, which spine and neck follow", default=True)
+    head: ONCE.boolean(
+        "Head",
+        "A target for the head, which spine and neck follow",
+        default=True,
+        translation_context=CONTEXT,
+    )
     hips: ONCE.boolean(
         "Hips",
         "A target for the bone that carries the figure: it shifts and turns with it. Left out where "
         "that bone is animated",
         default=True,
     )
-    tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
+    tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True, translation_context=CONTEXT)
     trunk: ONCE.boolean("Trunk", "A target for the end of an elephant's trunk", default=True)
     wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
     poles: ONCE.of(Choices, "poles")
@@ -116,10 +125,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     def check(self, context: bpy.types.Context) -> bool:
         """Show the present roles of the dialog in the viewport, and boxes of their parts, at each change."""
         from ..ccd_rig.blender import set_up
+        from ..ccd_rig.blender.figures.role_words import in_english
         from ..ccd_rig.blender.viewport.sketch import dialog_roles
 
         if self.asks:
-            dialog_roles[self.figure] = {item.name: item.role for item in self.roles}
+            dialog_roles[self.figure] = {item.name: in_english(item.role) for item in self.roles}
             with suppress(RigError):  # a role that is none yet: boxes stay, and OK says what is wrong
                 changes = _changed(self.roles, self.listed)
                 self.recognised = set_up.groups_with(active_rig(context), changes)
@@ -133,13 +143,15 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         command.redraw_views(context)
 
     def _list(self, roles: Mapping[str, tuple[str, str]], rig: bpy.types.Object) -> None:
-        """List roles, each beside the recognised one."""
+        """List roles in the interface's language, each beside the recognised one."""
+        from ..ccd_rig.blender.figures.role_words import in_language
+
         self.roles.clear()
         self.figure = rig.name
-        self.listed = {name: recognised for name, (_, recognised) in roles.items()}
+        self.listed = {name: in_language(recognised) for name, (_, recognised) in roles.items()}
         for name, (role, _) in roles.items():
             item = self.roles.add()
-            item.name, item.role = name, role
+            item.name, item.role = name, in_language(role)
 
     def run(self, context: bpy.types.Context) -> None:
         from ..ccd_rig.blender import set_up
@@ -198,8 +210,10 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
 
 def _changed(roles: Iterable[Any], listed: Mapping[str, str]) -> dict[str, str]:
-    """Roles in a list that are not the recognised ones, by bone."""
-    return {item.name: item.role for item in roles if item.role != listed.get(item.name)}
+    """Roles in a list that are not the recognised ones, by bone, in English."""
+    from ..ccd_rig.blender.figures.role_words import in_english
+
+    return {item.name: in_english(item.role) for item in roles if item.role != listed.get(item.name)}
 
 
 def _beside(context: bpy.types.Context, rig: bpy.types.Object) -> tuple[int, int] | None:

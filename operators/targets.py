@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 from mathutils import Vector
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_kinds import kind_of
@@ -216,6 +217,7 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
         "Offset Space",
         "Along whose axes; when not set, those of the constraint if chosen or used, else the world's",
         items=OFFSET_SPACES,
+        translation_context=CONTEXT,
         default="WORLD",
     )
     start: ONCE.integer("Start Frame", "First frame of the whole shift; when not set, the present frame")

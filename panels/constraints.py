@@ -11,7 +11,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_kinds import CCD_RIG_PG_constraint, body_words, kind_of
 from ..ccd_rig.blender.properties.constraint_list import influence_curve, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
-from .sidebar import Folded, Rows, Sidebar, draw_line, draw_words
+from .sidebar import Folded, Rows, Sidebar, draw_line, draw_words, wrapped
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
 
@@ -123,7 +123,8 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
         from ..ccd_rig.blender import live
 
         armature_object = active_rig(context)
-        if armature_object is not None and (words := linked(armature_object)):
+        shown = instanced_rig(context) if armature_object is None else armature_object
+        if shown is not None and (words := linked(shown)):
             draw_words(self.layout, context, words, "LIBRARY_DATA_DIRECT")
         if armature_object is None or not armature_object.ccd_rig.constraints:
             _draw_first_steps(self.layout, context)
@@ -226,6 +227,16 @@ class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
         turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
 
 
+def instanced_rig(context: bpy.types.Context) -> bpy.types.Object | None:
+    """Armature that the active object shows by an instance of its collection; None for none."""
+    shown = None if context.object is None else context.object.instance_collection
+    objects = () if shown is None else shown.all_objects
+    return next((each for each in objects if each.type == "ARMATURE"), None)
+
+
+UNBOXED = -16  # [pixels] what words need beside them without a box, less than with one, at scale 1
+
+
 def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
     """Steps to a first constraint: (done, words)."""
     armature_object = active_rig(context)
@@ -244,7 +255,9 @@ def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) ->
     steps = first_steps(context)
     lines = layout.column(align=True)
     for done, words in steps:
-        lines.label(text=words, icon="CHECKMARK" if done else "LAYER_USED")
+        for i, line in enumerate(wrapped(context, words, UNBOXED)):
+            icon = "BLANK1" if i else "CHECKMARK" if done else "LAYER_USED"
+            lines.label(text=line, icon=icon, translate=False)
     (is_armature, _), (posing, _), *_ = steps
     if is_armature and not posing:
         layout.operator("object.posemode_toggle", text="Pose Mode", icon="POSE_HLT")

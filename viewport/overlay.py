@@ -99,6 +99,7 @@ def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
     """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command or a handle."""
     from ..ccd_rig.blender.figures.role import read_role
+    from ..ccd_rig.blender.figures.role_words import in_english
     from ..ccd_rig.blender.viewport.sketch import dialog_roles, left_roles
 
     if rig.name in dialog_roles:
@@ -113,7 +114,7 @@ def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str
         return {}
     if rig.name in left_roles:
         return {}
-    roles = {item.name: read_role(item.role) for item in last.properties.roles}
+    roles = {item.name: read_role(in_english(item.role)) for item in last.properties.roles}
     return {name: role for name, role in roles.items() if role is not None}
 
 
@@ -179,8 +180,9 @@ def _draw_lines(drawing: Sketch) -> None:
 
 
 def _draw_words() -> None:
-    from ..ccd_rig.blender.viewport.sketch import Box, spread_out
+    from ..ccd_rig.blender.viewport.sketch import Box, beside, spread_out
 
+    room = _seen(bpy.context.area, bpy.context.region)
     region, view = bpy.context.region, bpy.context.region_data
     scale = bpy.context.preferences.system.ui_scale
     blf.size(0, TEXT_SIZE * scale)
@@ -194,7 +196,7 @@ def _draw_words() -> None:
         is_right = other is None or other.x <= place.x
         text = translated(label.words)
         width, offset = blf.dimensions(0, text)[0], TEXT_OFFSET * scale
-        x = place.x + (offset if is_right else -width - offset)
+        x = beside(place.x, width + GROUND_ROOM * scale, offset, is_right, room)
         words.append((text, label.colour))
         boxes.append(Box(x, place.y - 0.5 * height, width, height))
     placed = spread_out(boxes)
@@ -203,6 +205,19 @@ def _draw_words() -> None:
         blf.color(0, *colour)
         blf.position(0, box.x, box.y + TEXT_RISE * height, 0.0)
         blf.draw(0, text)
+
+
+def _seen(area: bpy.types.Area, view: bpy.types.Region) -> tuple[float, float]:
+    """Left and right edge of the part of a view that no sidebar or toolbar covers, pixels."""
+    left, right = 0.0, float(view.width)
+    for region in area.regions:
+        if region.type not in ("UI", "TOOLS") or region.width <= 1 or region.height <= 1:  # closed
+            continue
+        if region.alignment == "RIGHT":
+            right = min(right, float(region.x - view.x))
+        elif region.alignment == "LEFT":
+            left = max(left, float(region.x + region.width - view.x))
+    return left, right
 
 
 def _draw_grounds(boxes: Sequence[Box], room: float) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What listens to Blender, from the first use of the extension until a file without its data is opened.
 
-One handler is always registered, which looks at files that were opened: Blender runs nothing else of an
-extension in a file that is opened in the background, where bones are renamed and files saved all the same.
-There it looks at files that are to be saved too: of a file that was open before no event tells.
+One handler is always registered, which looks at files that were opened, and at the language then: Blender
+runs nothing else of an extension in a file that is opened in the background, where bones are renamed and
+files saved all the same. There it looks at files that are to be saved too: of a file that was open before no
+event tells.
 Data that are linked, appended or written by a script are noticed where they are drawn, changed or used.
 """
 
@@ -13,6 +14,7 @@ from types import ModuleType
 import bpy
 
 from . import registration
+from .languages import translation
 from .properties.active_rig import rigs_with_settings, with_settings
 from .registration import Handlers
 
@@ -57,10 +59,11 @@ _HANDLERS, _WITHOUT_TIMERS = Handlers(), Handlers()
 @_WITHOUT_TIMERS.on("save_pre")
 @_HANDLERS.on("load_post")
 def look(*_arguments: object) -> None:
-    """Listen in a file with data of the extension, and in no other.
+    """Listen in a file with data of the extension, and in no other, and to Blender's language in each.
 
     Handlers that are added meanwhile are called for the same file.
     """
+    translation.register()
     if not is_used():
         end()
     elif not _listening:

@@ -599,8 +599,24 @@ def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
         return False
     begins = parent.name in figure.roles or parent.parent is None
     above = [figure.roles.get(each.name) for each in bone.parent_recursive]
-    details = any(role is not None and role.part in ENDS for role in above)
+    details = any(role is not None and role.part in ENDS for role in above) or _is_along(bone, parent)
     return begins and not details and not any(each.name in figure.roles for each in bone.children_recursive)
+
+
+ALONG = 0.1
+"""Largest distance of bones that twist with another one from its axis, and from its ends, in its length."""
+
+
+def _is_along(bone: bpy.types.Bone, parent: bpy.types.Bone) -> bool:
+    """Whether a row of bones begins and goes on along its parent, as those that share out its twist."""
+    way = parent.tail_local - parent.head_local
+    for each in (bone, *bone.children_recursive):
+        place = each.head_local - parent.head_local
+        share = place.dot(way) / way.length_squared
+        aside = (place - share * way).length
+        if not -ALONG <= share <= 1.0 + ALONG or aside > ALONG * way.length:
+            return False
+    return True
 
 
 CARRIED = (Group.HEAD, Group.HANDS, *CHAINS.values())

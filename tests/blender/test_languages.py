@@ -77,6 +77,60 @@ def test_nothing_is_left_over(ext, translation):
         assert set(translation._catalogues[locale].texts) - texts == set(), "python3 dev.py languages"
 
 
+def test_the_language_is_looked_at_in_each_file(translation):
+    """Blender tells nobody any more that the language changes, once a file was opened."""
+    present = list(translation._locale)
+    translation._locale[:] = ["xx"]  # of the file before
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert translation._locale == present
+
+
+@pytest.mark.parametrize(
+    "words", ["left hand", "spine 2", "left wing 3", "1st left leg", "3rd right leg, bone 2", "2nd head", ""]
+)
+def test_roles_are_listed_and_typed_in_the_language(ext, language, words):
+    """The dialog listed English roles beside labels in the language."""
+    bpy.context.preferences.view.use_translate_interface = True
+    module = ext.module("ccd_rig.blender.figures.role_words")
+    shown = module.in_language(words)
+    assert not words or shown != words
+    assert module.in_english(shown) == words
+    assert module.in_english(words) == words, "English is taken as well"
+    assert module.in_english("xyz") == "xyz"
+    assert module.in_english("xyz 2") == "xyz 2"
+
+
+def test_a_role_typed_in_the_language_is_set_up(ext, language):
+    bpy.context.preferences.view.use_translate_interface = True
+    rig = rigs.armature(rigs.biped())
+    words = ext.module("ccd_rig.blender.figures.role_words").in_language("left hand")
+    bpy.ops.ccd_rig.figure_set_up(roles=[{"name": "toe.L", "role": words}, {"name": "foot.L", "role": ""}])
+    assert all(row.tip != "foot.L" for row in rig.ccd_rig.constraints)
+
+
+HOMONYMS = {"Feet", "Head", "Tail", "Extension", "World", "Map", "Cycle", "Twist"}
+"""Labels that mean another thing in Blender's catalogues: units, ends of bones, file names, a link of UVs."""
+
+
+def test_words_with_another_meaning_in_blender_are_ours(ext, translation):
+    """Blender's own translations come first: in Japanese and Chinese, Set Up Figure had the unit for feet."""
+    wrong = []
+    pending = [bpy.types.Operator, bpy.types.PropertyGroup]
+    while pending:
+        each = pending.pop()
+        pending += each.__subclasses__()
+        if not each.__module__.startswith(PACKAGE) or not hasattr(each, "bl_rna"):
+            continue
+        rna = each.bl_rna
+        if issubclass(each, bpy.types.Operator):
+            rna = getattr(bpy.ops.ccd_rig, each.bl_idname.partition(".")[2]).get_rna_type()
+        for prop in rna.properties:
+            shown = {prop.name, *(item.name for item in getattr(prop, "enum_items", ()))}
+            if shown & HOMONYMS and prop.translation_context != translation.CONTEXT:
+                wrong.append(f"{each.__name__}.{prop.identifier}")
+    assert wrong == []
+
+
 def test_english_without_a_language(translation):
     assert translation.translated("Choose a pose in the list") == "Choose a pose in the list"
 
@@ -130,7 +184,7 @@ def test_every_refusal_is_found(rig, tmp_path, translation, case):
 
 
 BAKED = (
-    "0 of 30 frames reached, 25 with targets that give way by up to 0.1705 m; worst 0.5322 m at frame 2 "
+    "0 of 30 frames reached, targets give way in 25 by up to 0.1705 m; worst 0.5322 m at frame 2 "
     "(Hand); "
     "the body helps at frames 1 to 25 (Hand): 'spine' turns by up to 102 degrees, 'hips' is shifted by up to "
     "0.0200 m, Head, Foot up to 0.1705 m off for it; action 'Rig CCD'",

@@ -212,6 +212,57 @@ def test_first_steps_are_ticked_one_by_one(ext):
     assert done(ext) == [True, True, True, False]
 
 
+def test_a_linked_character_that_is_an_instance_is_seen(ext, tmp_path):
+    """File > Link gives an empty that shows a collection: the steps only said to select an armature."""
+    rig = linked_rigs.linked(rigs.chain(2), tmp_path)
+    collection = bpy.data.collections.new("Character")
+    collection.objects.link(rig)
+    thing = rigs.empty("Character")
+    panel_module = ext.module("panels.constraints")
+    context = SimpleNamespace(object=thing)
+    assert panel_module.instanced_rig(context) is None
+    thing.instance_type, thing.instance_collection = "COLLECTION", collection
+    assert panel_module.instanced_rig(context) == rig
+    assert "make a library override" in panel_module.linked(rig)
+    assert panel_module.instanced_rig(SimpleNamespace(object=None)) is None
+
+
+class _Layout:
+    """Takes what is drawn and keeps its labels."""
+
+    def __init__(self):
+        self.labels = []
+
+    def column(self, **_):
+        return self
+
+    def label(self, *, text, icon, translate=True):
+        self.labels.append((text, icon))
+
+    def operator(self, *_, **__):
+        return None
+
+
+def test_first_steps_are_broken_to_a_narrow_sidebar(ext):
+    """They were cut off at its edge."""
+    preferences = SimpleNamespace(
+        system=SimpleNamespace(ui_scale=1.0),
+        ui_styles=bpy.context.preferences.ui_styles,
+        view=bpy.context.preferences.view,
+    )
+    lines = {}
+    for width in (280, 160):
+        region = SimpleNamespace(width=width)
+        context = SimpleNamespace(object=None, mode="OBJECT", region=region, preferences=preferences)
+        layout = _Layout()
+        ext.module("panels.constraints")._draw_first_steps(layout, context)
+        lines[width] = layout.labels
+    assert [text for text, _ in lines[280]][1:3] == ["Go to Pose Mode", "Select the bone to move"]
+    assert len(lines[160]) > 4
+    assert " ".join(text for text, _ in lines[160]) == " ".join(text for text, _ in lines[280])
+    assert sum(icon != "BLANK1" for _, icon in lines[160]) == 4
+
+
 def test_a_problem_is_found_for_the_list(checks, rig):
     """What the list's icon and the box below it show."""
     bpy.ops.ccd_rig.constraint_add()

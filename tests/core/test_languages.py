@@ -148,6 +148,13 @@ REPORTS = (  # real ones; no word of them may be left but names
     "Nothing to follow for: left shoulder, right shoulder",
     "1 contact: feet drift 0.0 mm at most and slide 0 mm/s, the source's 2 mm/s",
     "Off the source's, in parts of the limb: left leg: 0.0 %, right leg: 0.1 %, left arm: 0.2 %",
+    "Bird: hips, head, 2 feet, 2 wings, tail",
+    "Arm human: head, 2 hands, 1 foot, 4 poles",
+    "Many-legged animal: hips, 6 feet, tail, 4 wings",
+    "Not recognised: hands, hips",
+    "1st left leg",
+    "12th right finger",
+    "2nd head",
 )
 
 

@@ -717,7 +717,7 @@ class BakeReport:
             yield f"{len({entry.frame for entry in eased})} eased short of straight by up to {farthest}"
         if gone := self.entries.gave_way(self.tolerance, self.angle_tolerance):
             farthest = metres(max(entry.residual for entry in gone))
-            yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
+            yield f"targets give way in {len({entry.frame for entry in gone})} by up to {farthest}"
 
     def advice(self) -> str:
         """Words on the largest turn of a jump, or else the largest move; or empty."""

@@ -936,7 +936,7 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     pairs = limbs(bones)
     wings = wings_of(bones, pairs)
     legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
-    head = named_head(bones, ())
+    head = named_head(bones, body_of_legs(bones, legs))  # a crab's eyes are on its body
     free = [
         limb
         for limb in pairs

@@ -21,6 +21,9 @@ from typing import NamedTuple
 HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
 COUNT = re.compile(r"count\d*")
 """Names of holes for a whole number, or one of things, such as "3 frames": no other text is taken for it."""
+LISTS = re.compile(r"(parts|missing)\d*")
+"""Names of holes for a list of words, which are translated even if they are single; other lists may be of
+names."""
 SEPARATORS = ("\n", "; ", ". ", ": ", ", ", " / ")
 """Separators of sentences and clauses, widest first."""
 DEPTH = 24
@@ -77,7 +80,8 @@ class _Template:
             end = match.end()
             self._add_hole(match[1], match[3], bool(match[2]))
         self._add_literal(english[end:])
-        self.letters = sum(map(str.isalpha, HOLE.sub("", english)))
+        literal = HOLE.sub("", english)
+        self.letters = sum(map(str.isalpha, literal)) + literal.count(": ")  # as specific as a letter
         self.letters += FEW_LETTERS * sum(hole.is_quoted for hole in self.holes)  # quotes are as specific
         self.compiled: re.Pattern[str] | None = None
 
@@ -173,13 +177,19 @@ class Catalogue:
             elif "; " in group or "\n" in group:
                 words = self._entire(_mask(plain), plain, depth - 1) if hole.is_words and depth > 1 else None
             elif hole.is_words:
-                words = self._look_up(plain, depth - 1) or plain
+                words = (LISTS.fullmatch(hole.name) and self._list(plain, depth - 1)) or None
+                words = words or self._look_up(plain, depth - 1) or plain
             else:
                 words = None if any(mark in group for mark in (": ", " / ", ") ")) else plain
             if words is None:
                 return None
             values.setdefault(hole.name, words)
         return values
+
+    def _list(self, message: str, depth: int) -> str | None:
+        """Translate a list of words; None if one of them is unknown."""
+        words = [self._look_up(each, depth) for each in message.split(", ")]
+        return None if None in words else self.exact.get(", ", ", ").join(filter(None, words))
 
     def _without_edges(self, message: str, depth: int) -> str | None:
         """Translate a message without the brackets, separators or frames around it."""

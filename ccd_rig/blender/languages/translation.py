@@ -105,9 +105,13 @@ def _forget() -> None:
 
 
 def register() -> None:
-    """Register the texts of Blender's language, now and whenever it changes."""
+    """Register the texts of Blender's language, now and whenever it changes.
+
+    To be called again once a file was opened, which ends what was subscribed to, persistent or not.
+    """
     follow()
     language = (bpy.types.PreferencesView, "language")
+    bpy.msgbus.clear_by_owner(_SUBSCRIBER)
     bpy.msgbus.subscribe_rna(key=language, owner=_SUBSCRIBER, args=(), notify=follow, options={"PERSISTENT"})
 
 

@@ -111,6 +111,7 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
         "Cycle",
         "The action with the cycle, in place or moving; empty for the one that plays",
         type=bpy.types.Action,
+        translation_context=CONTEXT,
     )
     curve: STORED.pointer("Curve", "The curve to walk along, from its start on", type=bpy.types.Object)
     use_range: STORED.boolean(
@@ -121,11 +122,16 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     frame_start: STORED.integer("First Key", "The scene's frame at which the walk begins", default=1)
     use_end: STORED.boolean("Last Key", "End at this frame at the latest; otherwise where the curve ends")
     frame_end: STORED.integer("Last Key", "The scene's frame at which the walk ends", default=250)
-    speed: STORED.enum("Speed", "How fast the figure walks", items=SPEEDS)
+    speed: STORED.enum("Speed", "How fast the figure walks", items=SPEEDS, translation_context=CONTEXT)
     cycles: STORED.of(WalkSettings, "cycles", soft_max=100.0)
     stride: STORED.of(WalkSettings, "stride")
     fit_steps: STORED.of(WalkSettings, "fit_steps")
-    stands: STORED.enum("Stand", "How the figure stands before and after the walk", items=STANDS)
+    stands: STORED.enum(
+        "Stand",
+        "How the figure stands before and after the walk",
+        items=STANDS,
+        translation_context=CONTEXT,
+    )
     stand_action: STORED.pointer(
         "Standing Pose", "The action whose first frame is how the figure stands", type=bpy.types.Action
     )
@@ -135,7 +141,7 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     ease: STORED.of(WalkSettings, "ease", soft_max=3.0, subtype="TIME_ABSOLUTE")
     steepest: STORED.of(WalkSettings, "steepest", subtype="ANGLE")
     clearance: STORED.of(WalkSettings, "clearance")
-    extension: STORED.of(WalkSettings, "extension", subtype="FACTOR")
+    extension: STORED.of(WalkSettings, "extension", subtype="FACTOR", translation_context=CONTEXT)
     report: STORED.text("Report", "What the last walk came to, in words")
 
 

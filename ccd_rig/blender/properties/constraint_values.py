@@ -346,7 +346,10 @@ class Constraint:
     holds: Holds = WHOLE  # for PLANT, components of the bone that stay fixed; stored as `plant_ground` etc.
     on_ground: bool = False  # for PLANT, whether the sole lies on the Ground; stored as `plant_on_ground`
     offset_space: str = SETTING.enum(
-        "Offset Space", "Along whose axes Target Offset shifts the point", items=OFFSET_SPACES
+        "Offset Space",
+        "Along whose axes Target Offset shifts the point",
+        items=OFFSET_SPACES,
+        translation_context=CONTEXT,
     )
 
     # For PLANT, whether the bone that carries the figure keeps its animation; else it follows planted bones.

@@ -15,6 +15,7 @@ import bpy
 
 from ...errors import InvalidInput, RigError
 from ...maths.validation import Triple
+from ..languages.translation import CONTEXT
 from ..registration import STORED, use
 from .active_rig import keep_overrides
 from .constraint_values import Line, Shown
@@ -310,6 +311,7 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
         "Which shape the range of rotations has",
         items=tuple((str(kind), kind.label, kind.description, kind.number) for kind in LIMIT_KINDS.values()),
         update=on_kind,
+        translation_context=CONTEXT,
     )
     axis: STORED.vector(
         "Hinge Axis",

@@ -31,11 +31,11 @@ _SPACES = (
 
 
 def _weight(name: str, /, **shown: Any) -> Any:
-    return UNANIMATED.of(RetargetSettings, name, subtype="FACTOR", **shown)
+    return UNANIMATED.of(RetargetSettings, name, subtype="FACTOR", translation_context=CONTEXT, **shown)
 
 
 def _space(name: str) -> Any:
-    return UNANIMATED.of(RetargetSettings, name, items=_SPACES)
+    return UNANIMATED.of(RetargetSettings, name, items=_SPACES, translation_context=CONTEXT)
 
 
 class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
@@ -52,7 +52,9 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         "The armature whose motion is carried over",
         type=bpy.types.Object,
     )
-    pairs: UNANIMATED.rows("Map", "Which bone follows which", type=CCD_RIG_PG_bone_pair)
+    pairs: UNANIMATED.rows(
+        "Map", "Which bone follows which", type=CCD_RIG_PG_bone_pair, translation_context=CONTEXT
+    )
     active_pair: UNANIMATED.integer("Active Pair", "The pair that is chosen")
     reference: UNANIMATED.enum(
         "Reference",
@@ -154,9 +156,9 @@ shows: list[Callable[[bpy.types.Object], None]] = []
 """Callbacks that show the present frame of an armature's retargeting, added by the package `retarget`."""
 
 
-def is_armature(_group: Any, candidate: bpy.types.Object) -> bool:
-    """Whether an object may be the source."""
-    return candidate.type == "ARMATURE"
+def is_armature(group: Any, candidate: bpy.types.Object) -> bool:
+    """Whether an object may be the source: an armature beside the one that the motion goes to."""
+    return candidate.type == "ARMATURE" and candidate != group.id_data
 
 
 def update_source(group: Any, context: bpy.types.Context) -> None:

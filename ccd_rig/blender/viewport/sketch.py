@@ -52,6 +52,24 @@ def spread_out(boxes: Sequence[Box]) -> list[Box]:
     return [placed[k] for k in range(len(boxes))]
 
 
+def beside(point: float, width: float, offset: float, to_right: bool, room: tuple[float, float]) -> float:
+    """Left edge of a text beside a point: on the other side where it would not be seen whole.
+
+    Args:
+        point: where the point is, along the screen, as all others in pixels.
+        width: of the text.
+        offset: distance of the text from the point.
+        to_right: which side is better.
+        room: left and right edge of what is seen. Texts of points beyond it stay where they are.
+    """
+    left, right = point - offset - width, point + offset
+    least, most = room
+    fits = {False: left >= least, True: right + width <= most}
+    if least <= point <= most and not fits[to_right] and fits[not to_right]:
+        to_right = not to_right
+    return right if to_right else left
+
+
 def _meet(one: Box, other: Box) -> bool:
     beside = one.x >= other.x + other.width or other.x >= one.x + one.width
     above = one.y >= other.y + other.height or other.y >= one.y + one.height
@@ -179,11 +197,16 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
     """
     world: Any = armature_object.matrix_world
     places = handle_ends(armature_object.data)
+    parts = {(role.part, role.side, role.number) for role in roles.values()}
     for name, role in roles.items():
         bone = armature_object.pose.bones.get(name)
         if bone is None:
             continue
-        colour = COLOURS.get(role.part, OTHER_COLOUR)
+        part = role.part
+        if part is Part.SHOULDER and (Part.UPPER_ARM, role.side, role.number) not in parts:
+            leg = (Part.FRONT_THIGH, role.side, role.number)
+            part = leg[0] if leg in parts else part  # a shoulder blade of an animal
+        colour = COLOURS.get(part, OTHER_COLOUR)
         ends = world @ bone.head, world @ _end(bone, roles, places)
         sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
         if role.part in NAMED and role.index == 0:

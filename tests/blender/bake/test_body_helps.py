@@ -119,7 +119,7 @@ def test_the_report_says_what_the_body_did(bake):
     assert not {entry.constraint for entry in gone} & {"hand.L", *FEET}
     frames, largest = len({entry.frame for entry in gone}), max(entry.residual for entry in gone)
     assert 0 < frames < len(FRAMES)
-    head = f"25 of 25 frames reached, {frames} with targets that give way by up to {largest:.4f} m; "
+    head = f"25 of 25 frames reached, targets give way in {frames} by up to {largest:.4f} m; "
     assert report.summary().startswith(head)
     assert content["frames_gave_way"] == frames
     assert report_of(bake, rig, body_helps=False).helped == ()

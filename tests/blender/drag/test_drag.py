@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import bpy
 import pytest
@@ -240,6 +241,17 @@ def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(
     assert bits(rig) == before
     assert drag.turning == 2
     drag.cancel()
+
+
+def test_a_press_beside_all_bones_is_taken_and_moves_none(ext, monkeypatch):
+    """Blender took the press on: pulling moved the bone of the last drag off its joint."""
+    module = ext.module("operators.drag")
+    monkeypatch.setattr(module, "_select_at", lambda *_: False)
+    region = SimpleNamespace(type="WINDOW")
+    context = SimpleNamespace(region=region, space_data=SimpleNamespace(type="VIEW_3D"))
+    event = SimpleNamespace(mouse_region_x=10, mouse_region_y=10)
+    pressed = SimpleNamespace(pick=True, _mouse=None, _at=None)
+    assert module.CCD_RIG_OT_drag.invoke(pressed, context, event) == {"CANCELLED"}
 
 
 def test_hips_are_moved_and_not_turned(begin):

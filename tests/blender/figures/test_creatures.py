@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import creatures
 import pytest
@@ -341,6 +342,19 @@ def test_claws_of_a_crab_are_arms(ext):
     assert figure.kind == "many-legged animal"
     assert figure.bones("upper arm", "L") == ("Claw_1_L",)
     assert figure.bones("hand", "L") == ("Pincer_L",)
+
+
+def test_eyes_on_the_body_make_no_head_of_it(ext):
+    """What hangs below a head is no arm; eyes of a crab are on the bone that carries all."""
+
+    def renamed(name):
+        return name.replace("Claw", "Cheliped").replace("Pincer", "Dactyl")
+
+    bones = [replace(bone, name=renamed(bone.name), parent=renamed(bone.parent)) for bone in creatures.crab()]
+    figure = figure_of(ext, bones)
+    assert figure.kind == "many-legged animal"
+    assert figure.bones("upper arm", "L") == ("Cheliped_1_L",)
+    assert figure.bones("hand", "L") == ("Dactyl_L",)
 
 
 def test_arms_of_a_mermaid_are_no_fins(ext):

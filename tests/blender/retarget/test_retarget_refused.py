@@ -117,3 +117,11 @@ def test_numbers_of_the_command_are_checked_before_anything_is_opened(
 def test_a_change_over_longer_than_the_motion_is_one_of_all_of_it(source, target):
     run(target, blend=1e9)
     assert "contacts: feet drift" in target.ccd_rig.retarget.report
+
+
+def test_an_armature_is_not_offered_as_its_own_source(ext):
+    offered = ext.module("ccd_rig.blender.properties.retarget_group").is_armature
+    rig, other = rigs.chain(2), rigs.chain(2)
+    assert offered(rig.ccd_rig.retarget, other)
+    assert not offered(rig.ccd_rig.retarget, rig)
+    assert not offered(rig.ccd_rig.retarget, rigs.empty("Thing"))

@@ -412,6 +412,23 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
     assert "Not recognised: hands" in told
 
 
+def test_rows_that_share_out_a_twist_are_not_named(ext, capfd):
+    """Imported humans have ten of them, and the warning about them hid what was made."""
+    rig = rigs.armature(rigs.biped())
+    thigh = rig.data.bones["thigh.L"]
+    first, second = (thigh.head_local.lerp(thigh.tail_local, share) for share in (0.0, 0.5))
+    end = thigh.tail_local.copy()
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name, above, place in (("twist", "thigh.L", first), ("twist end", "twist", second)):
+        bone = rig.data.edit_bones.new(name)
+        bone.head, bone.tail = place, place.lerp(end, 0.5)
+        bone.parent = rig.data.edit_bones[above]
+    bpy.ops.object.mode_set(mode="POSE")
+    rigs.update()
+    set_up(rig)
+    assert "Left as they are" not in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("make", "rows"),
     [

@@ -34,6 +34,23 @@ def test_each_part_has_its_colour_and_ends_have_words(ext):
     assert sum(len(ends) for ends in made.lines.values()) == 2 * len(roles)
 
 
+def test_a_shoulder_blade_has_the_colour_of_its_leg(ext):
+    """It had an arm's, in the middle of a front leg."""
+    rig = rigs.metarig("cat")
+    rigs.update()
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
+    colours = {}
+    for (colour, _), ends in drawn(ext, rig, roles).lines.items():
+        for start in ends[::2]:
+            colours[tuple(round(x, 4) for x in start)] = colour
+
+    def colour_of(part):
+        name = next(name for name, role in roles.items() if role.part == part and role.side == "L")
+        return colours[tuple(round(x, 4) for x in rig.matrix_world @ rig.pose.bones[name].head)]
+
+    assert colour_of("shoulder") == colour_of("front thigh") != colour_of("thigh")
+
+
 def test_a_bone_that_is_gone_is_left_out(ext):
     rig = rigs.chain(2)
     role = ext.module("ccd_rig.blender.figures.role").read_role
@@ -53,6 +70,18 @@ def test_labels_cover_no_other_label(ext):
     assert [each.x for each in placed] == [each.x for each in feet]
     assert [each.y for each in placed] == [80.0, 100.0, 60.0]
     assert spread_out([]) == []
+
+
+def test_words_are_not_cut_off_by_the_sidebar(ext):
+    """They go to the other side of their point, if that has room; those of points beyond stay."""
+    beside = ext.module("ccd_rig.blender.viewport.sketch").beside
+    room = (50.0, 800.0)
+    assert beside(400.0, 100.0, 10.0, True, room) == 410.0
+    assert beside(400.0, 100.0, 10.0, False, room) == 290.0
+    assert beside(750.0, 100.0, 10.0, True, room) == 640.0
+    assert beside(90.0, 100.0, 10.0, False, room) == 100.0
+    assert beside(850.0, 100.0, 10.0, True, room) == 860.0
+    assert beside(400.0, 900.0, 10.0, True, room) == 410.0, "no side has room"
 
 
 def test_labels_at_places_that_are_no_whole_pixels_come_to_an_end(ext):
