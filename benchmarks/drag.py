@@ -4,9 +4,9 @@
     python3 dev.py bench drag -- --case snake --runs 5
 
 Protocol: a bone is pulled round a circle, tilted against the ground, through its place at the press, in 100
-steps. An update is the solve and the write, processor time of all threads; beside it stands Blender's
-evaluation of the rig after that write. The shortest of the runs counts for each step. The unit of the ratios
-is the median of Blender's.
+steps, or along a straight line of 0.7 of the chain's reach. An update is the solve and the write, processor
+time of all threads; beside it stands Blender's evaluation of the rig after that write. The shortest of the
+runs counts for each step. The unit of the ratios is the median of Blender's.
 
 A step of a bone above the pulled one is its turn, in model space, from one update to the next. A move of the
 pointer by s explains a turn by s / r, where r is the lever: from the bone's head to the pulled place. Bones
@@ -31,6 +31,10 @@ Cases:
     balance     as human, with the centre of mass kept above the feet
     spider      the body of a spider whose eight legs are pinned
     snake       the end of a snake of 30 bones with limits
+    hands       both hands of Rigify's human metarig at rest, feet pinned, to each other along a straight line
+    apart       the same away from each other: most of the line is out of reach
+    stretched   its head, feet pinned, straight up: most of the line is out of reach
+    bowed       its head, feet pinned, straight to the front
 """
 
 from __future__ import annotations
@@ -64,6 +68,15 @@ LIMB = 3
 
 Made = tuple[bpy.types.Object, str]
 """An armature, and the bone that is pulled."""
+LINES = {
+    "hands": (-1.0, 0.0, 0.0),
+    "apart": (1.0, 0.0, 0.0),
+    "stretched": (0.0, 0.0, 1.0),
+    "bowed": (0.0, -1.0, 0.0),
+}
+"""Directions of cases with straight lines."""
+LINE = 0.7
+"""Length of a line, in parts of the chain's reach."""
 
 
 def generated(hand: str, switch: float, elbow: float = 0.0) -> Made:
@@ -95,6 +108,13 @@ def human() -> Made:
         rigs.set_rotation(rig.pose.bones[f"thigh.{side}"], Quaternion((1.0, 0.0, 0.0), -0.3))
         rigs.set_rotation(rig.pose.bones[f"shin.{side}"], Quaternion((1.0, 0.0, 0.0), 0.6))
     return rig, "hand.L"
+
+
+def upright(pulled: str) -> Made:
+    rig = rigs.metarig("human")
+    rig.ccd_rig.pin_feet = True
+    rig.pose.use_mirror_x = True
+    return rig, pulled
 
 
 def balance() -> Made:
@@ -131,11 +151,17 @@ CASES: dict[str, Callable[[], Made]] = {
     "balance": balance,
     "spider": spider,
     "snake": snake,
+    "hands": lambda: upright("hand.L"),
+    "apart": lambda: upright("hand.L"),
+    "stretched": lambda: upright("spine.006"),
+    "bowed": lambda: upright("spine.006"),
 }
 
 
-def path(reach: float) -> list[Vector]:
-    """Return the pointer's motions since the press, small ones first."""
+def path(name: str, reach: float) -> list[Vector]:
+    """Return the pointer's motions since the press in a case, small ones first."""
+    if name in LINES:
+        return [LINE * reach * k / STEPS * Vector(LINES[name]) for k in range(1, STEPS + 1)]
     circle = []
     for k in range(1, STEPS + 1):
         angle = 2.0 * math.pi * k / STEPS
@@ -165,7 +191,7 @@ def least_turn(shoulder: Vector, elbow: Vector, place: Vector, move: Vector) -> 
     return max(first, second) / move.length
 
 
-def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
+def run(case: str, rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     """Milliseconds of our updates and of Blender's, whether points were reached, and the turns' quotients."""
     rigs.update()
     bones = rig.pose.bones
@@ -176,7 +202,7 @@ def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     chain = [name for name in session.chain if name in {*above, session.body}]
     seen: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn", "least")}
     before, last = None, Vector()
-    for delta in path(reach):
+    for delta in path(case, reach):
         started = time.process_time()
         session.move(delta)
         solved = time.process_time()
@@ -206,7 +232,7 @@ def measure(name: str, runs: int) -> tuple[list[str], bool]:
     """A line of the table, and whether the budget is kept."""
     bpy.ops.wm.read_homefile(use_empty=True)
     rig, pulled = CASES[name]()
-    done = [run(rig, pulled) for _ in range(runs)]
+    done = [run(name, rig, pulled) for _ in range(runs)]
     ours, blender = (np.min([each[key] for each in done], axis=0) for key in ("ours", "blender"))
     unit, late = float(np.median(blender)), float(np.percentile(ours, 95))
     median = float(np.median(ours))

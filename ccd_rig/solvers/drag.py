@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-import numpy as np
 from mathutils import Vector
 
 from ..errors import InvalidInput
@@ -23,10 +22,11 @@ from ..settings import Solver, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics, placed_joints
 from ..skeleton.pose import Pose, check_pose
+from .led_pulls import LedPulls
 from .pose_search import STATUSES, PoseSearch, Solved, Starts, check_call
 from .problem_tables import measure_goals, reach_of_goals, stored_targets
 from .soft_reach import stretched
-from .springs import with_springs
+from .springs import slack, with_springs
 
 KEPT, PULLED = 1, 2
 """Priorities of kept rotations and of pulled points; pins have 0."""
@@ -295,6 +295,7 @@ class Drag:
         skeleton: the joints.
         pose: at the press.
         support: what the centre of mass stays above; None: it may go anywhere.
+        is_even: whether poses go on evenly, at the price of lagging where the body is stretched.
     """
 
     def __init__(
@@ -305,6 +306,7 @@ class Drag:
         pins: Iterable[Pin] = (),
         settings: SolverSettings | None = None,
         support: Support | None = None,
+        is_even: bool = False,
     ) -> None:
         """Prepare a drag.
 
@@ -316,6 +318,10 @@ class Drag:
             settings: of each solve; None: tolerance `NEAR`, no other starts.
             support: what the centre of mass stays above, with priority over the pulls; None: anything. Pulls
                 beside it have a largest force, `FORCE`: where they would bend a body that far, they lag.
+            is_even: whether poses go on evenly: each is that to which the nearest poses lead on the straight
+                way from the press, and grabs lag where the body is stretched. For bodies that pins hold.
+                Without effect beside a support, which has the same, and on searches that take no reference
+                (CCD, two-bone tips).
 
         Raises:
             InvalidInput: names the wrong argument.
@@ -355,7 +361,7 @@ class Drag:
         near = max(NEAR * self._reach, SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
-        self.support, self._near = support, near
+        self.support, self.is_even, self._near = support, is_even, near
         self._springs: dict[tuple[bool, bool], PoseSearch] = {}  # by whether they balance, and comfort
         self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
@@ -376,15 +382,26 @@ class Drag:
             _Reach(places[0], length, (goal.target - places[0]).length, grab.soft) if length > 0.0 else None
         )
 
+    @property
+    def _gives(self) -> bool:
+        """Whether springs give way to bones: CCD turns joint by joint, and would stretch the spring alone."""
+        return self._search.follows_reference and self._search.settings.solver is not Solver.CCD
+
+    @cached_property
+    def _led(self) -> LedPulls | None:
+        """The pulls whose poses go on evenly; None where they need not."""
+        if not self.is_even or self.support is not None or not self._gives:
+            return None
+        settings = self._search.settings
+        return LedPulls(self.skeleton, self.pose, self._pulls, self._holds, settings, self._reach)
+
     def _sprung(self, has_balance: bool, comfort: bool) -> PoseSearch:
         """The search with pulled points on springs, made at its first use."""
         known = self._springs.get((has_balance, comfort))
         if known is not None:
             return known
-        # CCD turns joint by joint: it would stretch the spring alone.
         settings = self._search.settings
-        gives = self._search.follows_reference and settings.solver is not Solver.CCD
-        mobility, pulled = math.sqrt(COMPLIANCE) if gives else 0.0, range(len(self._pulls))
+        mobility, pulled = math.sqrt(COMPLIANCE) if self._gives else 0.0, range(len(self._pulls))
         skeleton, goals = with_springs(self.skeleton, self._pulls, pulled, mobility)
         goals += self._holds
         if has_balance and self.support is not None:
@@ -427,10 +444,7 @@ class Drag:
     @cached_property
     def _slack(self) -> tuple[Array, Array]:
         """The pose at the press, with springs of no length."""
-        rotations, translations = self.pose.arrays
-        turns, shifts = np.zeros((1, len(self._pulls), 4)), np.zeros((1, len(self._pulls), 3))
-        turns[..., 0] = 1.0
-        return np.concatenate((rotations, turns), axis=1), np.concatenate((translations, shifts), axis=1)
+        return slack(self.pose, len(self._pulls))
 
     def _pull_softly(self, targets: Sequence[Array]) -> tuple[Solved, BalanceGoal | None]:
         """Solve with pulls of at most `FORCE` above the support, inside comfort where that is enough.
@@ -504,7 +518,9 @@ class Drag:
         ]
         targets = [*stored_targets(eased), *self._targets[len(pulls) :]]
         search = self._search
-        if self.support is None:
+        if self._led is not None:
+            solved = self._led.solve([goal.target for goal in pulls])
+        elif self.support is None:
             solved = search.solve(*reference, targets, reference, self._starts(search))
         else:
             solved, balance = self._pull_softly(targets)

@@ -29,6 +29,7 @@ from ..maths.batch import Array, length
 from ..maths.validation import SIZES
 from ..settings import Solver
 from ..skeleton.joints import Joint, Skeleton
+from ..skeleton.pose import Pose
 from .pose_search import PoseSearch
 from .problem_tables import Bones, GoalSettings, goals_key
 
@@ -98,6 +99,20 @@ def with_springs(
         kept = {each.name: getattr(goal, each.name) for each in fields(PositionGoal)}
         hung[k] = SprungGoal(**kept, spring=spring.name)
     return Skeleton(joints), hung
+
+
+def slack(pose: Pose, pulls: int) -> tuple[Array, Array]:
+    """A pose as arrays (1, J, ...), with springs of no length on pulls."""
+    rotations, translations = pose.arrays
+    turns, shifts = np.zeros((1, pulls, 4)), np.zeros((1, pulls, 3))
+    turns[..., 0] = 1.0
+    return np.concatenate((rotations, turns), axis=1), np.concatenate((translations, shifts), axis=1)
+
+
+def past(ways: Array, extent: float) -> Array:
+    """The part of ways (..., 3) that is left beyond an extent."""
+    shares = np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)
+    return np.asarray(ways * shares[..., None])
 
 
 def springs(search: PoseSearch, pulled: tuple[int, ...]) -> Springs:
@@ -173,11 +188,6 @@ class Springs:
             )
             start = solved.rotations, solved.translations
             return whole - points(start)
-
-        def past(ways: Array, extent: float) -> Array:
-            """The part of ways that is left beyond an extent."""
-            shares = np.maximum(1.0 - extent / np.maximum(length(ways, axis=-1), SIZES[0]), 0.0)
-            return np.asarray(ways * shares[..., None])
 
         # Springs at the largest force, each along its way to the target; from far away none would settle.
         ways = distances(whole - past(whole - points(near), 2.0 * self.extent))

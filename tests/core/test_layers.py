@@ -31,6 +31,7 @@ CORE = (
     ("solvers.closed_forms", "solvers.restarts"),
     ("solvers.pose_search",),
     ("solvers.motion", "solvers.solve", "solvers.springs"),
+    ("solvers.led_pulls",),
     ("solvers.drag",),
     ("solvers.many",),
     ("solvers.retarget_goals",),

@@ -356,7 +356,7 @@ class Session:
         ]
         held = self._held(reading) if body is not None else []
         support = self._support() if balances else None
-        made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)
+        made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support, is_even=bool(held))
         self._begin(reading, made, made.movable)
 
     def _prepare_carried(self, carrier: Carrier) -> None:
@@ -410,7 +410,9 @@ class Session:
             joint = limbs[control][0][-1] if control in limbs else control
             held.setdefault(joint, drag.Pin(joint, is_held and control not in limbs))
         support = self._support() if balances else None
-        made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values(), support=support)
+        # Pulled IK controls are at the pointer: the body brings their limbs there.
+        is_even = not self._shifted
+        made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values(), None, support, is_even)
         self._joined = joined
         moved = [joined.order[j] for j in made.movable if j < len(joined.order)]
         self._begin(reading, made, [j for j in moved if j not in self._shifted])

@@ -403,6 +403,38 @@ def test_with_pins_a_small_pull_moves_the_arm_rather_than_the_spine(begin):
     assert 2.0 * max(turns[f"spine.00{k}"] for k in (1, 2, 3)) < turns["upper_arm.R"]
 
 
+def largest_turn(drag, delta, steps):
+    """Degrees of the largest turn of a bone in a step on the straight way from the press."""
+    bones, turns = drag.armature_object.pose.bones, [0.0]
+    before = None
+    for k in range(1, steps + 1):
+        drag.move(Vector(delta) * (k / steps))
+        rigs.update()
+        now = {name: bones[name].matrix.to_quaternion() for name in drag.chain}
+        for name in now if before else ():
+            angle = before[name].rotation_difference(now[name]).angle
+            turns.append(min(angle, 2.0 * math.pi - angle))
+        before = now
+    return math.degrees(max(turns))
+
+
+@pytest.mark.parametrize(
+    ("pulled", "delta", "most"),
+    [
+        (("hand.L", "hand.R"), (-0.1, 0.0, 0.35), 7.0),
+        (("hand.L", "hand.R"), (0.0, 0.0, 0.45), 7.0),
+        (("spine.006",), (0.0, -0.7, 0.0), 2.0),
+        (("spine.006",), (0.0, 0.0, 0.3), 5.0),
+    ],
+)
+def test_with_pins_bodies_go_on_evenly(begin, pulled, delta, most):
+    """Nearest poses jumped from one bend of arms to another, and by 10 degrees at the end of their reach."""
+    rig = rigs.metarig("human")
+    rig.ccd_rig.pin_feet = True
+    drag = begin(rig, *pulled)
+    assert largest_turn(drag, delta, 40) < most
+
+
 def test_a_pinned_bone_that_is_pulled_is_free(begin):
     rig = biped()
     for name in FEET:

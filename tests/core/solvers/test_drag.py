@@ -279,6 +279,87 @@ def test_a_body_out_of_reach_of_its_pins_keeps_its_rotation():
     assert result.pose.translations[0].z > 0.1
 
 
+# Even poses -----------------------------------------------------------------------------------------------
+
+
+def standing_star(bend: float = 0.3) -> tuple[Skeleton, Pose, list[Pin]]:
+    """The star on four bent legs that are pinned."""
+    skeleton = star(4)
+    pose = Pose.rest(skeleton)
+    turned = Quaternion((1.0, 0.0, 0.0), -bend)
+    pose = pose.with_rotations({i: turned for i in range(1, len(skeleton)) if (i - 1) % 3})
+    return skeleton, pose, [Pin(f"leg{k}.2") for k in range(4)]
+
+
+def test_a_pinned_body_at_the_end_of_its_reach_turns_evenly():
+    """Legs of a body that is pulled up become straight at once, faster in each smaller step."""
+    skeleton, pose, pins = standing_star()
+
+    def turns(is_even, parts):
+        going = Drag(skeleton, pose, [Grab("body")], pins, is_even=is_even)
+        ways = [0.05 * k / parts for k in range(1, 40 * parts)]
+        return largest_turn(going, [going.starts[0] + Vector((0.2 * way, 0.0, way)) for way in ways])
+
+    plain, even = turns(False, 4), turns(True, 4)
+    assert even < 0.5 * plain
+    assert 4.0 * turns(True, 4) < 1.5 * turns(True, 1)
+
+
+@pytest.mark.parametrize("way", [(0.0, 0.1, -0.4), (0.3, 0.0, 0.1), (0.0, 0.0, 9.0), (5.0, 0.0, 2.0)])
+def test_even_poses_hold_pins_and_reach_what_can_be_reached(way):
+    skeleton, pose, pins = standing_star()
+    plain, even = (Drag(skeleton, pose, [Grab("body")], pins, is_even=each) for each in (False, True))
+    point = plain.starts[0] + Vector(way)
+    nearest, result = plain.to([point]), even.to([point])
+    is_reached = nearest.status is SolveStatus.CONVERGED
+    assert result.errors[0].distance < nearest.errors[0].distance + (NEAR if is_reached else 0.2)
+    assert (result.status is SolveStatus.CONVERGED) == is_reached
+    for pin in pins:
+        assert (tail(skeleton, result.pose, pin.joint) - tail(skeleton, pose, pin.joint)).length < 2e-3
+
+
+def test_even_poses_depend_on_the_place_alone():
+    skeleton, pose, pins = standing_star()
+    going = Drag(skeleton, pose, [Grab("body")], pins, is_even=True)
+    rng = random.Random(3)
+    places = [going.starts[0] + Vector([rng.uniform(-1.5, 1.5) for _ in range(3)]) for _ in range(12)]
+    there = [bits(going.to([place]).pose) for place in places]
+    assert there == [bits(going.to([place]).pose) for place in reversed(places)][::-1]
+    alone = Drag(skeleton, pose, [Grab("body")], pins, is_even=True)
+    assert bits(alone.to(places[-1:]).pose) == there[-1]
+    assert bits(going.to(going.starts).pose) == bits(pose)
+
+
+def test_even_poses_leave_comfort_for_a_pull_that_needs_it():
+    skeleton, pose, pins = standing_star()
+    region = SwingTwist(Cone(0.35), (-0.02, 0.02))
+    cosy = Skeleton(
+        [
+            replace(each, comfort=Comfort(region=region)) if each.parent >= 0 else each
+            for each in skeleton.joints
+        ]
+    )
+
+    def pulled(joints, height):
+        going = Drag(joints, pose, [Grab("body")], pins, is_even=True)
+        return going.to([going.starts[0] + Vector((0.0, 0.0, height))])
+
+    assert pulled(cosy, -0.8).errors[0].distance < 1e-3
+    assert bits(pulled(cosy, -0.8).pose) == bits(pulled(skeleton, -0.8).pose)
+    near = pulled(cosy, -0.02)
+    assert near.errors[0].distance < 1e-3
+    assert all(violation(region, each) < FLOAT32 for each in near.pose.rotations[1:])
+
+
+def test_even_poses_need_a_reference():
+    """CCD alone would stretch the springs: its drags are as they were."""
+    skeleton, pose, pins = standing_star()
+    settings = SolverSettings(solver=Solver.CCD)
+    plain, even = (Drag(skeleton, pose, [Grab("body")], pins, settings, None, each) for each in (False, True))
+    place = plain.starts[0] + Vector((0.0, 0.1, -0.1))
+    assert bits(plain.to([place]).pose) == bits(even.to([place]).pose)
+
+
 # Balance --------------------------------------------------------------------------------------------------
 
 SQUARE = tuple(Vector((x, y, 0.3)) for x in (0.0, 0.5, 1.0) for y in (0.0, 1.0))
