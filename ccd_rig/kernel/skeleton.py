@@ -105,8 +105,8 @@ class Problem:
                 goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G);
                 goal_axis and goal_scale of a balance: its axis, or 0, and 1 if what is across it counts;
                 goal_tip (G) 1 where the last two joints are solved by the law of cosines; 2 where the two
-                that move a limb's point start from it, its middle joint about the first axis of its metric;
-                3 where the limb keeps its side as well;
+                that move a limb's point start from it, its middle joint about the first axis of its metric,
+                and keep its side;
                 serves (G J) 0 or 1: whether a joint may move for a goal.
             reach: the model's unit of length for residuals.
             position_tolerance: in the model's unit.
@@ -209,7 +209,7 @@ class Problem:
         self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
         self.goal_scale = checked_sizes(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
-        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 3)
+        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 2)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)
         ranks = {self.goal_rank[k] for k in range(goals) if self.goal_kind[k] != WINDOW}
@@ -369,13 +369,12 @@ class Problem:
                 if not self.inherits[i] and self.parent[i] >= 0:
                     lever, self.is_rigid = i, False
                 i = self.parent[i]
-            if self.goal_tip[k] >= 2:
+            if self.goal_tip[k] == 2:
                 point = vector_at(self.goal_point, 3 * k)
                 turning = [i for i in chain if i != self.goal_joint[k] or dot(point, point) > 0.0]
                 if len(turning) == 2 and self.width[turning[0]] and self.width[turning[1]] == 3:
                     self.limb_first[k], self.limb_middle[k], self.has_limbs = turning[1], turning[0], True
-                if self.goal_tip[k] == 3:
-                    self.find_side(k, chain)
+                self.find_side(k, chain)
             elif self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
                 self.in_tip[chain[0]] = self.in_tip[chain[1]] = 1

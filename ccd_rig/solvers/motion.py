@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ..goals import TargetKind
+from ..goals import PositionGoal, TargetKind
 from ..kernel import (
     LEVER,
     carry_departures,
@@ -43,7 +43,7 @@ from ..kernel import (
     write_departures,
     write_largest_angles,
 )
-from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
+from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, length, multiply, rotate
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, flat, reach_of_goals
@@ -106,6 +106,7 @@ class Kind:
         tolerances: (R or 1) of positions, model units.
         starts: makes other start poses for frames that miss their goals, or None.
         goal_settings: of R frames or all; None: those of the search's goals.
+        pulls: numbers of goals whose targets are eased, and (R, 3) their targets before.
     """
 
     search: PoseSearch
@@ -114,6 +115,30 @@ class Kind:
     tolerances: Array
     starts: Callable[[], Starts] | None
     goal_settings: GoalSettings | None = None
+    pulls: tuple[tuple[int, Array], ...] = ()
+
+    def whole_targets(self) -> list[Array]:
+        """The targets before they were eased."""
+        targets = list(self.targets)
+        for k, whole in self.pulls:
+            targets[k] = whole
+        return targets
+
+    def pulled(self, rows: Indices, rotations: Array, shifts: Array) -> Iterator[Array]:
+        """(R, 3) points of each goal whose target is eased, in poses of a subset of frames.
+
+        Args:
+            rows: (R,) of this kind.
+            rotations, shifts: (R, J, 4) and (R, J, 3) of the poses.
+        """
+        skeleton = self.search.skeleton
+        heads, turns = self.bones.at(rows).transforms(skeleton, rotations, shifts)
+        for k, _ in self.pulls:
+            goal = self.search.goals[k]
+            assert isinstance(goal, PositionGoal)
+            joint = skeleton.index(goal.joint)
+            point = np.array([goal.effector(skeleton)[:]])
+            yield heads[:, joint] + rotate(turns[:, joint], point, axis=-1)
 
     def solve(
         self,
@@ -308,6 +333,9 @@ def solve_motion(
         yield 0
         sudden = _jumps(frames, turned)
         yield 0
+        if sudden.any() and (yield from _slow_pulls(frames, motion, turned, sudden, smoothness)):
+            sudden = _jumps(frames, turned)
+            yield 0
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
             most = most_raise * smoothness
@@ -379,6 +407,121 @@ def largest_angles(a: Array, b: Array) -> Array:
     largest = np.empty(len(a))
     write_largest_angles(flat(a), flat(b), largest)
     return largest
+
+
+# Pulls ----------------------------------------------------------------------------------------------
+
+
+def _slow_pulls(
+    frames: Frames, motion: Solved, turned: Array, sudden: Mask, smoothness: float
+) -> Generator[int, None, bool]:
+    """Ease targets that are eased already, so that pulled points come to their places steadily.
+
+    A body turns ever faster, until a point stays behind its target: there it stops at once. Of frames in
+    which points stay behind, the nearest smooth motion minimises
+
+        sum |e_f - d_f|^2 + sum mu_f |e_(f+1) - e_f|^2
+
+    where d are the departures of the independent solutions, and e those of the motion. Targets are eased to
+    where it has the points. Frames in which points are at their targets keep them. A mu as in `_stops` lets
+    the motion go on from these, slower by the same factor in each frame.
+
+    Args:
+        frames: base poses and goals; targets of pulls are changed in place.
+        motion: the independent solutions, changed in place.
+        turned: (F, M, 4) their departures, likewise.
+        sudden: (F,) frames at which these jump: stretches of frames beside them are changed.
+        smoothness: the largest mu.
+
+    Returns:
+        Whether anything was changed.
+    """
+    behind, changed = np.zeros_like(sudden), False
+    for number, kind in enumerate(frames.kinds):
+        rows = np.flatnonzero(frames.kind == number)
+        for k, whole in kind.pulls:
+            eased = (kind.targets[k] != whole).any(axis=1)
+            behind[rows] |= eased if len(eased) == 1 else eased[frames.place[rows]]
+    beside = _widened(frames, sudden, 1)
+    for stretch in _stretches(frames, behind):
+        if not beside[stretch].any():
+            continue
+        weights = _stops(frames, stretch, turned, smoothness)
+        smooth = _smoothed(frames, stretch, turned, weights)
+        sizes = length(smooth, axis=-1)[..., None]
+        smooth = np.where(sizes > 0.5, smooth / np.maximum(sizes, 0.5), turned[stretch])
+        shifts = _smoothed(frames, stretch, motion.translations, weights)
+        moves = largest_angles(smooth, turned[stretch]) > STILL
+        for number in np.unique(frames.kind[stretch[moves]]).tolist():
+            which = moves & (frames.kind[stretch] == number)
+            rows, kind = stretch[which], frames.kinds[number]
+            rotations, places = _carried(frames, rows, smooth[which]), frames.place[rows]
+            before = [kind.targets[k][places] for k, _ in kind.pulls]
+            for (k, _), points in zip(kind.pulls, kind.pulled(places, rotations, shifts[which]), strict=True):
+                kind.targets[k][places] = points
+            solved = frames.solve(rows, rotations)
+            yield 0
+            misses = (solved.statuses != 0) & (motion.statuses[rows] == 0)
+            for (k, _), old in zip(kind.pulls, before, strict=True):
+                kind.targets[k][places[misses]] = old[misses]
+            rows = rows[~misses]
+            motion.put(rows, solved.at(~misses))
+            turned[rows] = departures(frames, motion.rotations[rows], rows)
+            changed |= bool(len(rows))
+    return changed
+
+
+def _stops(frames: Frames, stretch: Indices, turned: Array, most: float) -> Array:
+    """(R + 1) weights of the changes between R frames of a stretch, and from and to the frames beside it.
+
+    See `_slow_pulls`. With v, g and w the steps before a stretch, into it and in it, the motion goes on by
+    w + (v - w) s^k in its frame k, and ends where it would without: s = |g - w| / (|g - w| + |v - w|). In an
+    endless stretch that takes a weight of s / (1 - s)^2.
+    """
+    weights = np.empty((2, len(stretch) + 1))
+    for side, (inside, nexts) in enumerate(((stretch, frames.before), (stretch[::-1], frames.after))):
+        rows = [int(inside[min(1, len(inside) - 1)]), int(inside[0])]
+        while len(rows) < 4:
+            rows.append(int(nexts[rows[-1]]) if rows[-1] >= 0 else -1)
+        weights[side] = most
+        if rows[2] >= 0:
+            known = [turned[row if row >= 0 else rows[2]].copy() for row in rows]
+            for each, other in pairwise(known):
+                other *= np.where((each * other).sum(axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
+            after, into, before = (each - other for each, other in pairwise(known))
+            excess, change = (np.sqrt(((each - after) ** 2).sum()) for each in (into, before))
+            if change * change * most > excess * (excess + change):
+                weights[side] = excess * (excess + change) / (change * change)
+    half = (len(stretch) + 1) // 2
+    return np.concatenate((weights[0, :half], weights[1, half:]))
+
+
+def _smoothed(frames: Frames, stretch: Indices, values: Array, weights: Array) -> Array:
+    """(R, J, 3) or (R, J, 4) values (F, ...) of a stretch of frames, smoothed between the frames beside it.
+
+    See `_slow_pulls`. The linear equations are solved by elimination.
+    """
+    ends = int(frames.before[stretch[0]]), int(frames.after[stretch[-1]])
+    rows = np.array([each for each in (ends[0], *stretch.tolist(), ends[1]) if each >= 0])
+    known = values[rows]
+    if known.shape[-1] == 4:  # opposite quaternions are the same rotation
+        signs = np.where((known[1:] * known[:-1]).sum(axis=-1) < 0.0, -1.0, 1.0)
+        known[1:] *= np.cumprod(signs, axis=0)[..., None]
+    first, weights = int(ends[0] >= 0), weights.copy()
+    weights[0] *= ends[0] >= 0
+    weights[-1] *= ends[1] >= 0
+    right = known[first : first + len(stretch)].copy()
+    right[0] += weights[0] * known[0]
+    right[-1] += weights[-1] * known[-1]
+    diagonal = 1.0 + weights[:-1] + weights[1:]
+    for k in range(1, len(right)):
+        share = weights[k] / diagonal[k - 1]
+        diagonal[k] -= share * weights[k]
+        right[k] += share * right[k - 1]
+    right[-1] /= diagonal[-1]
+    for k in range(len(right) - 2, -1, -1):
+        right[k] = (right[k] + weights[k + 1] * right[k + 1]) / diagonal[k]
+    return np.asarray(right)
 
 
 # Other starts ---------------------------------------------------------------------------------------
@@ -829,7 +972,7 @@ def _jumps(frames: Frames, turned: Array, among: Mask | None = None) -> Mask:
             )
             angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns are no change
             allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
-        for goal, target in zip(kind.search.goals, kind.targets, strict=True):
+        for goal, target in zip(kind.search.goals, kind.whole_targets(), strict=True):
             if len(target) == 1:
                 continue
             if target.shape[1] == 4:

@@ -138,7 +138,7 @@ def problem_tables(
     turning = [goal.swivelled(skeleton) for goal in goals]
     poled = {i for root, *below in filter(None, turning) if tables["width"][root] == 3 for i in below}
     tables.update(mobility_tables(skeleton, bent, poled, movable))
-    return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs, limb_goals is None)}
+    return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
 
 def joint_tables(
@@ -200,21 +200,13 @@ def mobility_tables(
     return {"metric": unit_rows(metric), "mobility": doubles(mobility)}
 
 
-def goal_tables(
-    skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb | None], keep_sides: bool
-) -> dict[str, Any]:
-    """The tables of goals.
-
-    Args:
-        limbs: of the goals.
-        keep_sides: whether these bend to their side. While a body helps, they do not yet: far pulls turn a
-            body faster then.
-    """
+def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb | None]) -> dict[str, Any]:
+    """The tables of goals."""
     ranks = sorted({goal.priority for goal in goals})
     rows = [_goal_row(skeleton, goal, ranks.index(goal.priority)) for goal in goals]
     for goal_row, limb in zip(rows, limbs, strict=True):
         if limb is not None and not goal_row["goal_tip"]:
-            goal_row["goal_tip"] = 3 if keep_sides else 2
+            goal_row["goal_tip"] = 2
     serving = serving_joints(skeleton, goals)
     for goal, joints in zip(goals, serving[:], strict=True):
         window = goal.window(skeleton) if goal.has_window else None

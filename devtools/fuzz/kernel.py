@@ -594,9 +594,7 @@ def _goals(
         "goal_axis_joint": np.array(bends, np.int32),
         "goal_scale": np.where(np.array(kinds) == BALANCE, 1.0, size * rng.choice((3.0, 10.0))),
         "goal_angle": draw.normal(size=goals) * rng.choice((0.0, 1.0)),
-        "goal_tip": (draw.choice(4, goals, p=(0.6, 0.15, 0.1, 0.15)) * (np.array(kinds) == 0)).astype(
-            np.int32
-        ),
+        "goal_tip": (draw.choice(3, goals, p=(0.7, 0.15, 0.15)) * (np.array(kinds) == 0)).astype(np.int32),
         "serves": serves.reshape(-1),
     }
 

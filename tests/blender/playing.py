@@ -67,3 +67,17 @@ def largest_turn(poses: Iterable[Mapping[str, Matrix]], names: Iterable[str] | N
         for pose in poses
     ]
     return math.degrees(angles(np.array(turns[1:]), np.array(turns[:-1])).max())
+
+
+def bends(rig: bpy.types.Object, upper: str, lower: str, frames: range) -> list[float]:
+    """Radians by which a limb is bent at frames, to the side of its rest."""
+    turns = [rig.data.bones[name].matrix_local.to_3x3() for name in (upper, lower)]
+    axis = turns[0].inverted() @ turns[0].col[1].cross(turns[1].col[1]).normalized()
+    angles = []
+    for frame in frames:
+        pose = in_world(rig, frame)
+        above, below = (pose[name].to_3x3().normalized() for name in (upper, lower))
+        across = above @ axis
+        along = [way - across * across.dot(way) for way in (above.col[1], below.col[1])]
+        angles.append(math.atan2(across.dot(along[0].cross(along[1])), along[0].dot(along[1])))
+    return angles

@@ -207,7 +207,7 @@ WRONG: tuple[tuple[str, int, float, str], ...] = (
     ("goal_axis", 4, 0, "goal_axis of a direction or a balance must have length 1"),
     ("goal_axis_joint", 0, 2, "goal_axis_joint must be 0 to 1, not 2"),
     ("goal_scale", 0, -1, "goal_scale must be 0 or more"),
-    ("goal_tip", 0, 4, "goal_tip must be 0 to 3, not 4"),
+    ("goal_tip", 0, 3, "goal_tip must be 0 to 2, not 3"),
     ("serves", 0, 2, "serves must be 0 to 1, not 2"),
 )
 

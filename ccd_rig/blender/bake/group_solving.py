@@ -818,8 +818,6 @@ class _Share:
         eased, sharp = targets, batch.sharper * self.tolerances
         if plan.pulls:
             eased = plan.springs.eased(self.poses(), targets, self.bones, sharp, settings)
-        # By pulled goal, (R,) distances by which its target is eased.
-        self.behind = {k: length(eased[k] - targets[k], axis=-1) for k in plan.pulls}
         whole, poses = batch.skeleton, batch.settings.poses
         constraints, search = [(c, batch.constraints[c]) for c in plan.members], plan.search
 
@@ -837,6 +835,7 @@ class _Share:
             sharp,
             starts if plan.solver.restarts and not helped else None,
             settings,
+            tuple([(k, targets[k]) for k in plan.pulls]),
         )
 
     # Targets ------------------------------------------------------------------------------------------------
@@ -938,8 +937,8 @@ class _Share:
         batch.translations[self.places] = solved.translations
         batch.iterations = max(batch.iterations, *solved.steps.tolist())
         distances = solved.distances[:, :goals].copy()
-        for k, behind in self.behind.items():
-            distances[:, k] += behind
+        for k, whole in self.kind.pulls:
+            distances[:, k] += length(self.kind.targets[k] - whole, axis=-1)
         off = distances > self.tolerances[:, None]
         off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
         met = dict.fromkeys(plan.members, REACHED) | dict.fromkeys(plan.gave_way, GAVE_WAY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import bpy
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from helped import FEET, FRAMES, SOLVE, key_way, missed, shift
 from helped import figure as reaching_figure
 from mathutils import Vector
 from operator_calls import bake
-from playing import in_world, largest_turn
+from playing import bends, in_world, largest_turn
 
 ENDS = (FRAMES[0], FRAMES[-1])
 
@@ -107,5 +109,9 @@ def test_the_body_does_not_jump_where_a_target_gets_out_of_its_reach(ext, monkey
         assert max(out(pose, rig) for pose in poses) < 2e-3
         largest[is_sprung] = largest_turn(poses)
         assert not is_sprung or largest_turn(poses, ["thigh.L"]) < 12.0
+        if is_sprung:
+            for side in (".L", ".R"):
+                assert min(bends(rig, f"thigh{side}", f"shin{side}", FRAMES)) > 0.0
+            assert sum(largest_turn(pair) for pair in pairwise(poses)) < 150.0
     assert largest[True] < 19.0, largest
     assert largest[False] > 1.5 * largest[True], largest

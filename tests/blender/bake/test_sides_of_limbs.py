@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import bpy
 import pytest
@@ -10,7 +11,7 @@ import rigs
 from mathutils import Vector
 from operator_calls import bake as press_bake
 from operator_calls import set_up
-from playing import in_world
+from playing import bends
 from rigs import B
 
 TURN = 10
@@ -43,20 +44,6 @@ def hound(paws: bool) -> bpy.types.Object:
     return set_up(rigs.armature(bones))
 
 
-def bends(rig: bpy.types.Object, upper: str, lower: str, frames: range) -> list[float]:
-    """Radians by which a limb is bent at frames, to the side of its rest."""
-    turns = [rig.data.bones[name].matrix_local.to_3x3() for name in (upper, lower)]
-    axis = turns[0].inverted() @ turns[0].col[1].cross(turns[1].col[1]).normalized()
-    angles = []
-    for frame in frames:
-        pose = in_world(rig, frame)
-        above, below = (pose[name].to_3x3().normalized() for name in (upper, lower))
-        across = above @ axis
-        along = [way - across * across.dot(way) for way in (above.col[1], below.col[1])]
-        angles.append(math.atan2(across.dot(along[0].cross(along[1])), along[0].dot(along[1])))
-    return angles
-
-
 @pytest.mark.parametrize("paws", [True, False])
 def test_a_leg_whose_foot_goes_past_its_shoulder_bends_to_its_side(ext, paws):
     """Going on through the fold to the other side would turn joints less."""
@@ -74,3 +61,28 @@ def test_a_leg_whose_foot_goes_past_its_shoulder_bends_to_its_side(ext, paws):
     press_bake(frames[0], frames[-1])
     turned = bends(rig, "FrontUpper.L", "FrontLower.L", frames)
     assert [frame for frame, bend in zip(frames, turned, strict=True) if -FOLDED < bend < 0.0] == []
+
+
+@pytest.mark.parametrize("seed", [6, 8, 11])
+def test_legs_pulled_anywhere_bend_to_their_side_while_the_body_helps(ext, seed):
+    """Four feet go to places within 0.7 m of their rest and back."""
+    rng = random.Random(seed)
+    rig = hound(paws=seed % 2 == 0)
+    legs = {}
+    for row in rig.ccd_rig.constraints:
+        if not row.tip.startswith(("Hind", "Front")):
+            continue
+        upper = row.tip.replace("Paw", "Upper").replace("Lower", "Upper")
+        legs[upper] = upper.replace("Upper", "Lower")
+        home = row.target.matrix_world.translation.copy()
+        ways = [Vector([rng.gauss(0.0, each) for each in (0.5, 1.0, 1.0)]) for _ in range(3)]
+        ways = [way.normalized() * rng.uniform(0.07, 0.7) for way in ways]
+        for k, way in enumerate([Vector(), *ways, Vector()]):
+            rigs.put(row.target, home + way)
+            row.target.keyframe_insert("location", frame=1 + TURN * k)
+    assert len(legs) == 4 and rig.ccd_rig.body_helps
+    frames = range(1, 4 * TURN + 2)
+    press_bake(frames[0], frames[-1])
+    for upper, lower in legs.items():
+        turned = bends(rig, upper, lower, frames)
+        assert [frame for frame, bend in zip(frames, turned, strict=True) if -FOLDED < bend < -1e-3] == []

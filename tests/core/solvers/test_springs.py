@@ -9,10 +9,12 @@ from ccd_rig.maths.batch import angles_between, length
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers import pose_search
+from ccd_rig.solvers import motion, pose_search
 from ccd_rig.solvers import springs as of_springs
+from ccd_rig.solvers.motion import Frames, Kind, solve_motion
 from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import Bones
+from ccd_rig.solvers.stepping import result_of
 
 
 def searched(solver=Solver.CCD_LEAST_SQUARES, **window):
@@ -75,6 +77,53 @@ def test_a_point_goes_steadily_out_of_reach():
     assert (ends[0] == points[0]).all()
     assert length(ends[-1] - points[-1], axis=-1) > 0.2 * reach
     assert steps.max() < 1.2 * reach * (far[1] - far[0])
+
+
+def pulled_out_of_reach(steps):
+    """The motion of the end as its target goes out of reach in steps, and holds there.
+
+    Its targets before they are eased, after that, and after the solve.
+    """
+    search, near = searched()
+    far = np.concatenate((np.linspace(0.5, 1.4, steps), np.full(10, 1.4)))
+    size, whole = len(far), search.reach * far[:, None] * np.array((0.6, 0.8, 0.0))
+    target, rows = eased(search, near, whole).copy(), np.arange(size)
+    bones, tolerances = Bones.of(search.skeleton), np.array([1e-6])
+    kind = Kind(search, (target,), bones, tolerances, None, pulls=((0, whole),))
+    poses = (np.tile(each, (size, 1, 1)) for each in near)
+    frames = Frames((kind,), np.zeros(size, np.intp), rows, *poses, rows, rows - 1, np.append(rows[1:], -1))
+    alone = target.copy()
+    solved, _ = result_of(solve_motion(frames, 5.0))
+    return solved, whole, alone, target
+
+
+@pytest.mark.parametrize(("steps", "part"), [(8, 0.6), (10, 0.3), (13, 0.3), (15, 0.3), (18, 0.5), (22, 0.3)])
+def test_a_body_does_not_stop_at_once_where_its_point_stays_behind(monkeypatch, steps, part):
+    """A joint turned by 15 to 31 degrees in a frame, and by 1 in the next."""
+    largest = []
+    for slows in (False, True):
+        with monkeypatch.context() as at_once:
+            if not slows:
+                at_once.setattr(motion, "_slow_pulls", lambda *_: (yield 0))
+            solved, whole, alone, target = pulled_out_of_reach(steps)
+        met = (alone == whole).all(axis=1)
+        assert 3 < met.sum() < steps
+        assert (target[met] == whole[met]).all()
+        assert (solved.statuses == 0).all()
+        turns = np.degrees(angles_between(solved.rotations[1:], solved.rotations[:-1], axis=-1)).max(axis=1)
+        largest.append((turns.max(), (turns[:-1] - turns[1:]).max()))
+    (fastest, stop), (fast, slower) = largest
+    assert stop > 14.0
+    assert slower < part * stop
+    assert fast < fastest + 0.1
+
+
+def test_frames_far_from_where_a_point_stays_behind_keep_their_bits():
+    _, whole, alone, target = pulled_out_of_reach(12)
+    changed = (target != alone).any(axis=1)
+    assert changed.any()
+    assert not changed[(alone == whole).all(axis=1)].any()
+    assert not changed[-6:].any()
 
 
 def test_ccd_alone_pulls_without_end():
