@@ -30,6 +30,14 @@ from .report import number
 
 MEASURED = SolverSettings()
 """Settings of searches that measure alone."""
+ROUNDING = 1e-5
+"""Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
+
+
+def rounding(bake_frames: BakeFrames, joints: list[int]) -> float:
+    """World metres of rounding at the end of joints, at the longest they are in any frame."""
+    scale = float(np.abs(bake_frames.worlds).max())
+    return ROUNDING * scale * float(bake_frames.lengths[:, joints].sum(axis=1).max())
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:

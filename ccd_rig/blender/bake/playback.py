@@ -51,8 +51,6 @@ BLOCK = 256
 """Frames whose matrices are kept until they are converted at once."""
 SAME = 1e-5
 """Rounding of a played bone's length, as a part of it; six bones from the root of a human it is 3e-6."""
-ROUNDING = 1e-5
-"""Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
 def play_steps(task: Task, bake_frames: BakeFrames, is_whole: bool) -> Steps[_PlaybackSamples]:
@@ -242,14 +240,15 @@ def _worst_deviation(
     constraint, skeleton = bake_frames.constraints[c], bake_frames.skeleton
     chain = list(skeleton.chain(constraint.tip, constraint.chain_length))
     distances, angles = _deviations(bake_frames, constraint, shown, played, keyed, chain)
-    scale = float(np.abs(bake_frames.worlds).max())
-    size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * scale
-    most = tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING
+    most = (
+        tolerances[0] + measuring.rounding(bake_frames, chain),
+        tolerances[1] + 10.0 * measuring.ROUNDING,
+    )
     over = np.maximum(distances / most[0], angles / most[1])
     joints = np.broadcast_to(chain, over.shape)  # (F, K) what deviates
     if constraint.kind.balances:  # and the bone whose mass moves the balanced point most
         shifts, heaviest = _shifts_of_masses(bake_frames, constraint, shown, played, keyed)
-        widest = tolerances[0] + ROUNDING * scale * float(bake_frames.lengths.sum(axis=1).max())
+        widest = tolerances[0] + measuring.rounding(bake_frames, list(range(len(skeleton))))
         over = np.column_stack((over, shifts / widest))
         joints, distances = np.column_stack((joints, heaviest)), np.column_stack((distances, shifts))
     over[bake_frames.influences[:, c] <= 0.0] = 0.0

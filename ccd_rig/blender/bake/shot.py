@@ -19,7 +19,7 @@ from mathutils import Matrix, Quaternion
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import contains
-from ...maths.batch import Array, angles_between, length, unit
+from ...maths.batch import Array, Indices, angles_between, length, unit
 from ...settings import SolverSettings
 from ...solvers.stepping import result_of
 from ..checks import Ready
@@ -413,8 +413,6 @@ def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Arr
 
 # Baked once more --------------------------------------------------------------------------------------------
 
-NEAR = 0.1
-"""Part of the tolerances by which a kept motion may be farther off, as keys are rounded."""
 FAR = 0.05
 """Part of its distance by which a kept miss may be farther off, beside one tolerance."""
 INSIDE = 1e-5
@@ -434,11 +432,13 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
         return
     rows = bake_frames.solved_rows
     tolerances = (solver.position_tolerance, solver.angle_tolerance)
-    old, new = (
-        _misses(bake_frames, motion, tolerances)[rows]
+    kept, solved = (
+        _errors(bake_frames, motion, rows)
         for motion in (base_motion(bake_frames), keyed_motion(bake_frames).full)
     )
-    good = old <= 1.0 + NEAR
+    old, new = (np.maximum(each[0] / tolerances[0], each[1] / tolerances[1]) for each in (kept, solved))
+    near = tolerances[0] + np.array([_rounding(bake_frames, each) for each in bake_frames.constraints])
+    good = (kept[0] <= near) & (kept[1] <= tolerances[1] + 10.0 * measuring.ROUNDING)
     # Where nothing is reached, only the farthest counts: conflicting constraints trade distances.
     if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
         return
@@ -452,11 +452,19 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
     )
 
 
-def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
-    """(F, C) errors of constraints in tolerances; 0 where they are inactive."""
-    distances, angles = result_of(measuring.residuals(bake_frames, motion))
-    misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
-    return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
+def _errors(bake_frames: BakeFrames, motion: Motion, rows: Indices) -> tuple[Array, Array]:
+    """`measuring.residuals` (R, C) of a subset of frames; 0 where constraints are inactive."""
+    inactive = bake_frames.influences[rows] <= 0.0
+    distances, angles = (each[rows] for each in result_of(measuring.residuals(bake_frames, motion)))
+    distances[inactive] = angles[inactive] = 0.0
+    return distances, angles
+
+
+def _rounding(bake_frames: BakeFrames, constraint: Constraint) -> float:
+    """World metres that rounding of keys takes off a constraint's bones."""
+    skeleton = bake_frames.skeleton
+    joints = range(len(skeleton)) if constraint.kind.balances else chain_joints(skeleton, constraint)
+    return measuring.rounding(bake_frames, list(joints))
 
 
 def _leaves_limits(bake_frames: BakeFrames) -> bool:

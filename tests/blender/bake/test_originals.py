@@ -302,3 +302,24 @@ def test_a_miss_by_little_more_than_the_tolerance_stays_one(bake):
         report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 4))
         assert [entry.frame for entry in report.unsolved()] == [1, 2, 3, 4]
         assert all(entry.residual == pytest.approx(0.0105, rel=1e-3) for entry in report.entries)
+
+
+@pytest.mark.parametrize("part", [1.05, 0.95])
+def test_a_kept_motion_that_misses_by_a_little_is_not_called_reached(bake, part):
+    """A baked motion stays where it meets its targets by the tolerance, and not by a tenth more than that."""
+    rig, tolerance = rigs.chain(3), 0.05
+    goal = rigs.keyed(rigs.empty("Goal"), {1: (0.2, 0.2, 1.0), 2: (0.3, 0.2, 1.0)})
+    rigs.reach(rig, "bone_2", goal, "Hand")
+    solver, settings = rig.ccd_rig.solver, bake.BakeSettings(1, 2)
+    solver.solver, solver.position_tolerance = "CCD", tolerance  # ends anywhere within the tolerance
+    assert bake.bake(bpy.context.scene, rig, settings).entries[0].residual > 0.1 * tolerance
+    first = rotations(rig, [1, 2])
+    bpy.context.scene.frame_set(2)
+    tip = rig.matrix_world @ rig.pose.bones["bone_2"].tail
+    away = goal.matrix_world.translation - tip
+    goal.location = tip + part * tolerance * away.normalized()
+    goal.keyframe_insert("location", frame=2)
+    report = bake.bake(bpy.context.scene, rig, settings)
+    moved = np.abs(rotations(rig, [1, 2]) - first).max()
+    assert all(entry.status == "CONVERGED" and entry.residual <= tolerance for entry in report.entries)
+    assert moved > 1e-3 if part > 1.0 else moved < PLAYED
