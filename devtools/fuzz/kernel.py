@@ -754,7 +754,10 @@ def _spoil_array(rng: random.Random, arrays: dict[str, Any], spoilt: list[str]) 
         )
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of complex numbers from a change before this one
-            arrays[name], how = values.astype(rng.choice(types)), "of another type"
+            try:
+                arrays[name], how = values.astype(rng.choice(types)), "of another type"
+            except ValueError:  # text from a change before this one
+                return
     elif kind == 4:
         arrays[name], how = np.repeat(values, 2, axis=values.ndim - 1)[..., ::2], "not contiguous"
     elif kind == 5:

@@ -562,7 +562,7 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None, arms: Sequence[
     if above := max((bones.tree.path(chest, limb.root) for limb in arms if chest), key=len, default=[]):
         spine += tuple(above[1:])  # a centaur's
         chest = above[-1]
-    if head := named_head(bones, (chest, hips)):
+    if head := named_head(bones, (chest, hips, *spine)):
         below = {*spine, *bones.tree.ancestors(hips)}
         above = [name for name in bones.tree.ancestors(head) if name not in below]
         beyond = tuple(above[::-1])

@@ -357,6 +357,14 @@ def test_eyes_on_the_body_make_no_head_of_it(ext):
     assert figure.bones("hand", "L") == ("Dactyl_L",)
 
 
+@pytest.mark.parametrize("name", [bone.name for bone in rigs.biped() if not bone.name.endswith((".L", ".R"))])
+def test_a_bone_that_carries_legs_is_no_head(ext, name):
+    """Whatever its name and wherever the legs hang, as in a damaged file."""
+    bones = [replace(bone, parent=name) if bone.name.startswith("thigh") else bone for bone in rigs.biped()]
+    figure = figure_of(ext, bones)
+    assert name not in figure.bones("head")
+
+
 def test_arms_of_a_mermaid_are_no_fins(ext):
     figure = figure_of(ext, creatures.mermaid())
     assert figure.kind == "fish"
